@@ -131,13 +131,6 @@ def test_braces_globs_and_lists_name_packs(images, shards, place, point):
             run("diff", "-r", "--no-dereference", images[0], mounted)
 
 
-def test_packs_go_below_folders(place, mount):
-    train = pack_of(place, "train.lmdb", {"cat/1": b"1"})
-    val = pack_of(place, "val.lmdb", {"cat/2": b"2"})
-    mounted = mount(f"sets/val/={val}", f"train/={train}")
-    assert set(trees.files(mounted)) == {b"train/cat/1", b"sets/val/cat/2"}
-
-
 def test_an_incomplete_set_is_refused(shards, point, mount):
     said = refused(shards[0], shards[2], point)
     assert "set-1-of-3.lmdb is missing of a set of 3; '--missing=ok' does without" in said
@@ -149,13 +142,6 @@ def test_a_missing_pack_is_named(shards, place, point):
 
 
 # --- the same path twice ------------------------------------------------------------------------
-
-
-def test_other_files_of_one_path_are_refused_with_both_packs(place, point):
-    a = pack_of(place, "a.lmdb", {"cat/1": b"1", "cat/2": b"2"})
-    b = pack_of(place, "b.lmdb", {"cat/1": b"other", "cat/2": b"other"})
-    assert f"'cat/1' is another file in {a} and in {b}, and 1 more paths are in two packs" in \
-        refused(a, b, point)
 
 
 def test_equal_files_are_one_without_a_word(place, mount):

@@ -12,11 +12,14 @@
 #include "tests/unit/test.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <lmdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -27,7 +30,8 @@
 
 struct fixture {
 	char dir[64];
-	char path[96];		 /* of the pack, within dir */
+	char path[96]; /* of the pack, within dir */
+	char partial[108], journal[116];
 	struct builder *builder; /* begun by the first entry that is added */
 	struct {
 		char path[64];
@@ -43,6 +47,8 @@ static inline void fixture_setup(struct fixture *f)
 {
 	scratch_make(f->dir);
 	snprintf(f->path, sizeof(f->path), "%s/data.lmdb", f->dir);
+	snprintf(f->partial, sizeof(f->partial), "%s.partial", f->path);
+	snprintf(f->journal, sizeof(f->journal), "%s.journal", f->partial);
 }
 
 static inline void fixture_teardown(struct fixture *f)
@@ -50,6 +56,34 @@ static inline void fixture_teardown(struct fixture *f)
 	builder_free(f->builder);
 	dataset_free(f->dataset);
 	scratch_remove(f->dir);
+}
+
+/* Ends a builder that has not finished. */
+static inline void let_go(struct fixture *f)
+{
+	builder_free(f->builder);
+	f->builder = NULL;
+}
+
+/* The wait status of a process that ends with what `run` returns, without any cleaning up. */
+static inline int child_status(int (*run)(struct fixture *, void *), struct fixture *f,
+			       void *context)
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(run(f, context));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return status;
+}
+
+/* Files that become longer end the process. */
+static inline void limit_file_size(uint64_t bytes)
+{
+	setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+	setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = bytes, .rlim_max = bytes});
 }
 
 /* --- bytes that follow from a name ---------------------------------------------------------- */
@@ -206,8 +240,7 @@ static inline void finish(struct fixture *f)
 	r = builder_finish(f->builder, 0, &f->summary, &f->err);
 	if (r < 0)
 		fail_msg("builder_finish: %s", err_text(&f->err, r));
-	builder_free(f->builder);
-	f->builder = NULL;
+	let_go(f);
 }
 
 /* --- by their paths ------------------------------------------------------------------------- */
@@ -246,6 +279,75 @@ static inline void add_path(struct fixture *f, const char *path, uint64_t size)
 	uint32_t parent = folder_of(f, path, &name);
 
 	add_file(f, parent, name, size);
+}
+
+/* --- in words -------------------------------------------------------------------------------
+ *
+ *	a/x 100          a file, whose bytes follow from its name
+ *	a/x 100 other    whose bytes follow from "other"
+ *	a/               a folder
+ *	a/l -> x         a symbolic link
+ *	a/h => a/x       a hard link to the file a/x, which comes before
+ *	a/y == a/x       an alias of it
+ *
+ * One line an entry, of 64 at most. */
+
+struct named_ids {
+	unsigned count;
+	struct {
+		char path[64];
+		uint32_t id;
+	} all[64];
+};
+
+static inline uint32_t id_of(const struct named_ids *ids, const char *path)
+{
+	for (unsigned i = 0; i < ids->count; i++)
+		if (strcmp(ids->all[i].path, path) == 0)
+			return ids->all[i].id;
+	fail_msg("no '%s' before", path);
+	return 0;
+}
+
+static inline uint32_t add_line(struct fixture *f, const struct named_ids *ids, const char *line)
+{
+	char path[64], how[8], other[64] = "";
+	const char *name;
+	uint32_t parent, id;
+	uint64_t size;
+
+	if (sscanf(line, "%63s %7s %63s", path, how, other) < 2) {
+		folder_of(f, path, &name);
+		return BUILDER_ROOT;
+	}
+	parent = folder_of(f, path, &name);
+	if (strcmp(how, "->") == 0)
+		return add_symlink(f, parent, name, other);
+	if (strcmp(how, "=>") == 0)
+		return add_link(f, parent, name, id_of(ids, other));
+	if (strcmp(how, "==") == 0)
+		return add_alias(f, parent, name, id_of(ids, other));
+	assert_int_equal(sscanf(how, "%" SCNu64, &size), 1);
+	id = add_name(f, parent, name);
+	store(f, id, *other ? other : name, size);
+	return id;
+}
+
+static inline void add_lines(struct fixture *f, const char *text)
+{
+	SCOPE_FREE char *copy = strdup(text);
+	struct named_ids ids = {0};
+	char *rest = copy, *line;
+
+	while ((line = strsep(&rest, "\n"))) {
+		uint32_t id;
+
+		if (!*line)
+			continue;
+		id = add_line(f, &ids, line);
+		sscanf(line, "%63s", ids.all[ids.count].path);
+		ids.all[ids.count++].id = id;
+	}
 }
 
 /* --- reading -------------------------------------------------------------------------------- */

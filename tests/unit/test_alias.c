@@ -11,22 +11,9 @@ enum { FIRST = 5000, LARGE = 2 * MIB + 10 };
  */
 static void build(struct fixture *f)
 {
-	struct builder_entry entry = entry_of(FORMAT_FILE, 0, "copy", 4);
-	uint32_t a, b, first, large, copy;
-
-	a = add_dir(f, BUILDER_ROOT, "a");
-	b = add_dir(f, BUILDER_ROOT, "b");
-	first = add_file(f, BUILDER_ROOT, "first", FIRST);
-	large = add_file(f, a, "large", LARGE);
-	entry.parent = a;
-	entry.mode = 0600;
-	entry.mtime.tv_sec = -7;
-	copy = add(f, &entry);
-	assert_done(builder_alias(f->builder, copy, first, &f->err));
-	copy = add_alias(f, b, "copy", first);
-	add_alias(f, b, "large", large);
-	add_file(f, b, "own", 300);
-	add_link(f, BUILDER_ROOT, "linked", copy);
+	add_lines(f,
+		  "a/\nb/\nfirst 5000\na/large 2097162\na/copy == first\nb/copy == first\n"
+		  "b/large == a/large\nb/own 300\nlinked => b/copy");
 	finish(f);
 }
 
@@ -122,14 +109,13 @@ TEST_OF(f, what_is_known_of_an_image_holds_for_its_aliases)
 TEST_OF(f, aliases_outlive_other_tools_that_move_the_pages)
 {
 	char copy[120];
-	MDB_env *env;
+	struct lmdb lmdb;
 
 	build(f);
 	snprintf(copy, sizeof(copy), "%s.copy", f->path);
-	assert_done(mdb_env_create(&env));
-	assert_done(mdb_env_open(env, f->path, MDB_NOSUBDIR | MDB_NOLOCK | MDB_RDONLY, 0644));
-	assert_done(mdb_env_copy2(env, copy, MDB_CP_COMPACT));
-	mdb_env_close(env);
+	lmdb_begin(&lmdb, f->path, false);
+	assert_done(mdb_env_copy2(lmdb.env, copy, MDB_CP_COMPACT));
+	lmdb_end(&lmdb);
 	assert_done(rename(copy, f->path));
 	open_pack(f);
 	assert_true(dataset_info(f->dataset)->relocated);
@@ -258,10 +244,8 @@ TEST_OF(f, an_alias_of_a_taken_path_is_refused_and_can_be_dropped)
 /* Aliases on both sides of the ends of batches, and before their files in the order of paths. */
 static XXH128_hash_t build_many(struct fixture *f)
 {
-	SCOPE_FREE uint8_t *data = NULL;
 	uint32_t ids[500], id;
 	char name[16];
-	int fd;
 
 	for (unsigned i = 0; i < 500; i++) {
 		snprintf(name, sizeof(name), "%03u", i);
@@ -271,12 +255,7 @@ static XXH128_hash_t build_many(struct fixture *f)
 		assert_done(builder_alias(f->builder, id, ids[i / 2], &f->err));
 	}
 	finish(f);
-	data = malloc(f->summary.pack_bytes);
-	assert_non_null(data);
-	fd = open(f->path, O_RDONLY | O_CLOEXEC);
-	assert_done(io_pread_full(fd, data, f->summary.pack_bytes, 0));
-	close(fd);
-	return XXH3_128bits(data, f->summary.pack_bytes);
+	return file_hash(f->path);
 }
 
 TEST_OF(f, the_same_input_gives_the_same_file)

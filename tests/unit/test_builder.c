@@ -3,16 +3,7 @@
 #include "pack_fixture.h"
 #include "tests/unit/test.h"
 #include <dirent.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-
-static void partial_path(const struct fixture *f, char path[120])
-{
-	snprintf(path, 120, "%s.partial", f->path);
-}
 
 static void write_text(const char *path, const char *text)
 {
@@ -68,9 +59,14 @@ static int new_builder(struct fixture *f, bool replace)
 
 static void restart(struct fixture *f)
 {
-	builder_free(f->builder);
-	f->builder = NULL;
+	let_go(f);
 	start(f);
+}
+
+static void expect_finish_fails(struct fixture *f, int code, const char *sentence)
+{
+	assert_int_equal(builder_finish(f->builder, 0, &f->summary, &f->err), code);
+	expect_sentence(f, sentence);
 }
 
 /* --- the same file -------------------------------------------------------------------------- */
@@ -176,13 +172,8 @@ TEST_OF(f, the_id_stands_for_the_content_not_for_the_order)
 TEST_OF(f, the_summary_counts_what_is_in_the_pack)
 {
 	struct stat st;
-	uint32_t id;
 
-	add_dir(f, BUILDER_ROOT, "d");
-	id = add_file(f, BUILDER_ROOT, "x", 5000);
-	add_file(f, BUILDER_ROOT, "y", 0);
-	add_link(f, BUILDER_ROOT, "z", id);
-	add_symlink(f, BUILDER_ROOT, "s", "x");
+	add_lines(f, "d/\nx 5000\ny 0\nz => x\ns -> x");
 	finish(f);
 	assert_int_equal(f->summary.files, 2);
 	assert_int_equal(f->summary.directories, 2);
@@ -198,19 +189,17 @@ TEST_OF(f, the_summary_counts_what_is_in_the_pack)
 TEST_OF(f, the_pack_has_no_bit_that_the_umask_of_any_run_takes_away)
 {
 	mode_t mask = umask(027);
-	char partial[120];
 	struct stat st;
 
-	partial_path(f, partial);
 	finish(f);
 	assert_done(stat(f->path, &st));
 	assert_int_equal(st.st_mode & 07777, 0440);
 	assert_done(unlink(f->path));
 	umask(0);
 	start(f);
-	assert_done(link(partial, f->path));
+	assert_done(link(f->partial, f->path));
 	builder_free(steal_ptr(&f->builder));
-	assert_done(rename(f->path, partial));
+	assert_done(rename(f->path, f->partial));
 	umask(077);
 	finish(f);
 	assert_done(stat(f->path, &st));
@@ -303,10 +292,8 @@ TEST_OF(f, a_file_without_its_bytes_stops_the_finish)
 
 	dir = add_dir(f, BUILDER_ROOT, "dir");
 	add_name(f, dir, "forgotten");
-	assert_int_equal(builder_finish(f->builder, 0, &f->summary, &f->err), -EINVAL);
-	expect_sentence(f, "'dir/forgotten': was added, but never stored");
-	builder_free(f->builder);
-	f->builder = NULL;
+	expect_finish_fails(f, -EINVAL, "'dir/forgotten': was added, but never stored");
+	let_go(f);
 	expect_names(f, "");
 }
 
@@ -317,8 +304,7 @@ TEST_OF(f, a_hard_link_to_a_dropped_file_stops_the_finish)
 	id = add_name(f, BUILDER_ROOT, "a");
 	add_link(f, BUILDER_ROOT, "b", id);
 	builder_drop(f->builder, id);
-	assert_int_equal(builder_finish(f->builder, 0, &f->summary, &f->err), -EINVAL);
-	expect_sentence(f, "'b': is a hard link to a file that was left out");
+	expect_finish_fails(f, -EINVAL, "'b': is a hard link to a file that was left out");
 }
 
 TEST_OF(f, a_file_is_known_as_it_was_added_until_it_is_stored)
@@ -419,8 +405,7 @@ TEST_OF(f, two_entries_of_one_name_are_refused_at_the_end)
 	dir = add_dir(f, BUILDER_ROOT, "d");
 	add_dir(f, dir, "same");
 	add_file(f, dir, "same", 5);
-	assert_int_equal(builder_finish(f->builder, 0, &f->summary, &f->err), -EEXIST);
-	expect_sentence(f, "'d/same': there are two of this name");
+	expect_finish_fails(f, -EEXIST, "'d/same': there are two of this name");
 }
 
 static void expect_add(struct fixture *f, const struct builder_entry *entry, int code,
@@ -506,8 +491,7 @@ TEST_OF(f, a_pack_that_appeared_meanwhile_is_kept_and_the_work_too)
 	add_file(f, BUILDER_ROOT, "x", 5);
 	write_text(f->path, "faster");
 	assert_int_equal(builder_finish(f->builder, 0, &f->summary, &f->err), -EEXIST);
-	builder_free(f->builder);
-	f->builder = NULL;
+	let_go(f);
 	expect_text(f->path, "faster");
 	expect_names(f, "data.lmdb data.lmdb.partial data.lmdb.partial.journal");
 }
@@ -516,8 +500,7 @@ TEST_OF(f, giving_up_leaves_nothing_behind)
 {
 	add_file(f, BUILDER_ROOT, "x", 100000);
 	expect_names(f, "data.lmdb.partial");
-	builder_free(f->builder);
-	f->builder = NULL;
+	let_go(f);
 	expect_names(f, "");
 }
 
@@ -530,8 +513,7 @@ TEST_OF(f, what_was_discarded_is_closed_once)
 	builder_discard(f->builder);
 	for (int i = 0; i < 16; i++)
 		assert_true((fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0);
-	builder_free(f->builder);
-	f->builder = NULL;
+	let_go(f);
 	for (int i = 0; i < 16; i++)
 		assert_int_equal(close(fds[i]), 0);
 	expect_names(f, "");
@@ -555,23 +537,17 @@ TEST_OF(f, a_second_builder_of_one_pack_is_refused)
 	expect_file(f, "x", 5);
 }
 
+static int die_after_a_batch(struct fixture *f, void *unused)
+{
+	(void)unused;
+	add_file(f, BUILDER_ROOT, "old", BATCH * 3 / 2);
+	return raise(SIGKILL);
+}
+
 TEST_OF(f, the_remains_of_a_killed_run_are_written_over)
 {
-	char partial[120];
-	pid_t child;
-	int status;
-
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0) {
-		start(f);
-		add_file(f, BUILDER_ROOT, "old", BATCH * 3 / 2);
-		raise(SIGKILL);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFSIGNALED(status));
-	partial_path(f, partial);
-	assert_done(access(partial, F_OK));
+	assert_true(WIFSIGNALED(child_status(die_after_a_batch, f, NULL)));
+	assert_done(access(f->partial, F_OK));
 	add_file(f, BUILDER_ROOT, "new", 5);
 	finish_and_open(f);
 	expect_file(f, "new", 5);
@@ -579,21 +555,21 @@ TEST_OF(f, the_remains_of_a_killed_run_are_written_over)
 	expect_names(f, "data.lmdb");
 }
 
+static int finish_for_another_s_name(struct fixture *f, void *unused)
+{
+	(void)unused;
+	assert_done(new_builder(f, false));
+	add_file(f, BUILDER_ROOT, "x", 5);
+	write_text(f->path, "in the way");
+	return builder_finish(f->builder, 0, &f->summary, &f->err) != -EEXIST;
+}
+
 /* It has no name yet, and is no pack that was put aside. */
 TEST_OF(f, a_small_pack_that_only_wants_its_name_is_gone_on_with)
 {
 	struct builder_kept kept;
-	pid_t child = fork();
-	int status;
 
-	if (child == 0) {
-		assert_done(new_builder(f, false));
-		add_file(f, BUILDER_ROOT, "x", 5);
-		write_text(f->path, "in the way");
-		_exit(builder_finish(f->builder, 0, &f->summary, &f->err) != -EEXIST);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	assert_int_equal(child_status(finish_for_another_s_name, f, NULL), 0);
 	assert_done(unlink(f->path));
 	assert_int_equal(new_builder(f, false), -EINPROGRESS);
 	assert_done(builder_new(
@@ -603,21 +579,17 @@ TEST_OF(f, a_small_pack_that_only_wants_its_name_is_gone_on_with)
 	assert_int_equal(kept.files, 1);
 }
 
-/* By the limit on the size of files, right behind the meta pages. */
+static int die_behind_the_meta_pages(struct fixture *f, void *unused)
+{
+	(void)unused;
+	limit_file_size(8192);
+	start(f);
+	return 0;
+}
+
 TEST_OF(f, a_run_that_is_killed_before_it_has_written_a_record_is_begun_anew)
 {
-	const struct rlimit limit = {.rlim_cur = 8192, .rlim_max = 8192}, no_core = {0};
-	pid_t child = fork();
-	int status;
-
-	if (child == 0) {
-		setrlimit(RLIMIT_CORE, &no_core);
-		setrlimit(RLIMIT_FSIZE, &limit);
-		start(f);
-		_exit(0);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFSIGNALED(status));
+	assert_true(WIFSIGNALED(child_status(die_behind_the_meta_pages, f, NULL)));
 	assert_done(new_builder(f, false));
 	add_file(f, BUILDER_ROOT, "new", 5);
 	finish_and_open(f);
@@ -639,70 +611,61 @@ static void expect_in_the_way(struct fixture *f, const char *path)
 
 TEST_OF(f, a_link_or_pipe_in_place_of_the_partial_file_is_kept)
 {
-	char partial[120], victim[120];
+	char victim[120];
 
-	partial_path(f, partial);
 	snprintf(victim, sizeof(victim), "%s/victim", f->dir);
 	write_text(victim, "precious");
-	assert_done(symlink("victim", partial));
-	expect_in_the_way(f, partial);
+	assert_done(symlink("victim", f->partial));
+	expect_in_the_way(f, f->partial);
 	expect_text(victim, "precious");
-	assert_done(unlink(partial));
-	assert_done(mkfifo(partial, 0600));
-	expect_in_the_way(f, partial);
-	assert_done(unlink(partial));
+	assert_done(unlink(f->partial));
+	assert_done(mkfifo(f->partial, 0600));
+	expect_in_the_way(f, f->partial);
+	assert_done(unlink(f->partial));
 }
 
 /* A download under that name, whole or in part, with room for the rest or not; a pack that was put
  * aside. Nothing tells that this may go, not even that PATH may be replaced. */
 TEST_OF(f, what_is_not_a_run_s_in_place_of_the_partial_file_is_kept)
 {
-	char partial[120];
-
-	partial_path(f, partial);
-	write_text(partial, "precious");
-	expect_in_the_way(f, partial);
-	expect_text(partial, "precious");
-	assert_done(unlink(partial));
+	write_text(f->partial, "precious");
+	expect_in_the_way(f, f->partial);
+	expect_text(f->partial, "precious");
+	assert_done(unlink(f->partial));
 	add_file(f, BUILDER_ROOT, "x", 5);
 	finish(f);
-	assert_done(rename(f->path, partial));
-	expect_in_the_way(f, partial);
-	assert_done(truncate(partial, 8192));
-	expect_in_the_way(f, partial);
-	assert_done(truncate(partial, (off_t)GIB));
-	expect_in_the_way(f, partial);
-	assert_done(truncate(partial, 0));
-	assert_done(truncate(partial, 65536));
-	expect_in_the_way(f, partial);
+	assert_done(rename(f->path, f->partial));
+	expect_in_the_way(f, f->partial);
+	assert_done(truncate(f->partial, 8192));
+	expect_in_the_way(f, f->partial);
+	assert_done(truncate(f->partial, (off_t)GIB));
+	expect_in_the_way(f, f->partial);
+	assert_done(truncate(f->partial, 0));
+	assert_done(truncate(f->partial, 65536));
+	expect_in_the_way(f, f->partial);
 }
 
 TEST_OF(f, what_is_not_a_run_s_in_place_of_the_journal_is_kept)
 {
-	char partial[120], journal[128];
-
-	partial_path(f, partial);
-	snprintf(journal, sizeof(journal), "%s.journal", partial);
-	write_text(journal, "precious");
-	expect_in_the_way(f, journal);
+	write_text(f->journal, "precious");
+	expect_in_the_way(f, f->journal);
 	expect_names(f, "data.lmdb.partial.journal");
 	builder_tidy(f->path);
-	expect_text(journal, "precious");
+	expect_text(f->journal, "precious");
 }
 
 /* The superblock is there from the beginning; any other page may be missing. */
 TEST_OF(f, what_a_power_failure_left_of_the_first_batch_is_begun_again)
 {
-	char partial[120], kept[120];
+	char kept[120];
 	int fd;
 
-	partial_path(f, partial);
 	snprintf(kept, sizeof(kept), "%s.kept", f->path);
 	add_file(f, BUILDER_ROOT, "x", 5);
-	assert_done(link(partial, kept));
+	assert_done(link(f->partial, kept));
 	builder_free(steal_ptr(&f->builder));
-	assert_done(rename(kept, partial));
-	fd = open(partial, O_WRONLY);
+	assert_done(rename(kept, f->partial));
+	fd = open(f->partial, O_WRONLY);
 	assert_done(io_pwrite_full(fd, (char[8192]){0}, 8192, 0));
 	assert_done(ftruncate(fd, (off_t)GIB));
 	close(fd);
@@ -718,60 +681,8 @@ TEST_OF(f, a_missing_directory_is_named)
 
 TEST_OF(f, a_directory_in_the_journals_place_is_named_and_all_that_stays)
 {
-	char partial[120], journal[128];
-
-	partial_path(f, partial);
-	snprintf(journal, sizeof(journal), "%s.journal", partial);
-	assert_done(mkdir(journal, 0755));
-	expect_in_the_way(f, journal);
+	assert_done(mkdir(f->journal, 0755));
+	expect_in_the_way(f, f->journal);
 	expect_names(f, "data.lmdb.partial.journal");
-	assert_done(rmdir(journal));
-}
-
-/* --- no room ------------------------------------------------------------------------------------
- */
-
-/* Stores until something gives way. */
-static int fill_up(struct fixture *f)
-{
-	char name[16];
-	int r = new_builder(f, true);
-
-	for (unsigned i = 0; r == 0 && i < 3000; i++) {
-		snprintf(name, sizeof(name), "%04u", i);
-		r = store_bytes(f, add_name(f, BUILDER_ROOT, name), name, 100 * KIB, 0);
-	}
-	if (r == 0)
-		r = builder_finish(f->builder, 0, &f->summary, &f->err);
-	builder_free(f->builder);
-	f->builder = NULL;
-	return r;
-}
-
-static int fill_tmpfs(struct fixture *f, const char *options)
-{
-	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-	    mount("none", f->dir, "tmpfs", 0, options) < 0)
-		return 77;
-	return fill_up(f) == -ENOSPC ? 0 : 1;
-}
-
-TEST_OF(f, a_full_disk_is_told_as_such)
-{
-	static const char *const room[] = {"size=8k", "size=5m", "size=9m", "size=25m"};
-
-	for (size_t i = 0; i < sizeof(room) / sizeof(*room); i++) {
-		int status;
-		pid_t child = fork();
-
-		assert_true(child >= 0);
-		if (child == 0)
-			_exit(fill_tmpfs(f, room[i]));
-		assert_int_equal(waitpid(child, &status, 0), child);
-		if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
-			print_message("no right to mount a small tmpfs\n");
-			skip();
-		}
-		assert_int_equal(status, 0);
-	}
+	assert_done(rmdir(f->journal));
 }

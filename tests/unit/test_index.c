@@ -10,15 +10,7 @@
  */
 static void build_tree(struct fixture *f)
 {
-	uint32_t a, b;
-
-	a = add_dir(f, BUILDER_ROOT, "a");
-	b = add_file(f, BUILDER_ROOT, "b", 5000);
-	add_symlink(f, BUILDER_ROOT, "c", "b");
-	add_link(f, BUILDER_ROOT, "d", b);
-	add_dir(f, BUILDER_ROOT, "e");
-	add_file(f, a, "x", 100);
-	add_file(f, a, "y", 0);
+	add_lines(f, "a/\nb 5000\nc -> b\nd => b\ne/\na/x 100\na/y 0");
 	finish(f);
 }
 

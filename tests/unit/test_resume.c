@@ -4,10 +4,7 @@
 #define TEST_MAIN
 #include "pack_fixture.h"
 #include "tests/unit/test.h"
-#include <lmdb.h>
 #include <malloc.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 
 /* Five batches of files, and one of the index: the target of a symbolic link may be that long in
  * a builder, if nowhere else. */
@@ -167,12 +164,6 @@ static int build_on(struct fixture *f, struct build *build)
 	return builder_finish(f->builder, 0, &f->summary, &f->err);
 }
 
-static void let_go(struct fixture *f)
-{
-	builder_free(f->builder);
-	f->builder = NULL;
-}
-
 /* Of the pack, had nothing ever happened. It is made once. */
 static XXH128_hash_t want_hash(struct fixture *f)
 {
@@ -190,16 +181,8 @@ static XXH128_hash_t want_hash(struct fixture *f)
 	return hash;
 }
 
-static void path_with(const struct fixture *f, const char *suffix, char path[96])
+static bool is_there(const char *path)
 {
-	snprintf(path, 96, "%s%s", f->path, suffix);
-}
-
-static bool is_there(const struct fixture *f, const char *suffix)
-{
-	char path[96];
-
-	path_with(f, suffix, path);
 	return access(path, F_OK) == 0;
 }
 
@@ -213,26 +196,14 @@ static unsigned expect_whole(struct fixture *f, XXH128_hash_t want)
 		fail_msg("going on: %s", err_text(&f->err, r));
 	let_go(f);
 	assert_true(XXH128_isEqual(file_hash(f->path), want));
-	assert_false(is_there(f, ".partial"));
-	assert_false(is_there(f, ".partial.journal"));
+	assert_false(is_there(f->partial));
+	assert_false(is_there(f->journal));
 	return build.resumed;
 }
 
-/* Goes on in a process of its own, which ends without any cleaning up. */
-static int die_after(struct fixture *f, const struct build *build)
+static int build_alone(struct fixture *f, void *build)
 {
-	struct build own = *build;
-	pid_t child = fork();
-	int status;
-
-	assert_true(child >= 0);
-	if (child == 0) {
-		int r = build_on(f, &own);
-
-		_exit(r < 0 ? 1 : 0);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	return status;
+	return build_on(f, build) < 0;
 }
 
 /* --- the same file ------------------------------------------------------------------------- */
@@ -260,12 +231,8 @@ static unsigned find_commits(struct fixture *f, unsigned at[16])
 
 static void remove_remains(struct fixture *f)
 {
-	char path[96];
-
-	path_with(f, ".partial", path);
-	assert_done(unlink(path));
-	path_with(f, ".partial.journal", path);
-	assert_done(unlink(path));
+	assert_done(unlink(f->partial));
+	assert_done(unlink(f->journal));
 }
 
 FIXTURE(f, struct fixture, fixture_setup, fixture_teardown);
@@ -284,35 +251,29 @@ TEST_OF(f, a_run_that_ends_around_any_commit_is_gone_on_with)
 
 		build.files = commits[i / 3] + i % 3;
 		build.settle = i % 2;
-		assert_int_equal(die_after(f, &build), 0);
+		assert_int_equal(child_status(build_alone, f, &build), 0);
 		if (build.settle && i % 3)
-			assert_true(is_there(f, ".partial.journal"));
+			assert_true(is_there(f->journal));
 	}
 	expect_whole(f, want);
 	open_pack(f);
 	expect_faults(f, "");
 }
 
+static int build_up_to_size(struct fixture *f, void *bytes)
+{
+	struct build build = whole;
+
+	limit_file_size(*(uint64_t *)bytes);
+	build_on(f, &build);
+	return 0;
+}
+
 /* The limit on the size of files kills a process in the midst of a commit: here at each step of
  * 24/64 of a batch, that is in data and index, once without going on in between. */
 static int die_at_size(struct fixture *f, uint64_t bytes)
 {
-	pid_t child = fork();
-	int status;
-
-	assert_true(child >= 0);
-	if (child == 0) {
-		struct rlimit limit = {.rlim_cur = bytes, .rlim_max = bytes};
-		struct rlimit no_core = {0};
-		struct build build = whole;
-
-		setrlimit(RLIMIT_CORE, &no_core);
-		setrlimit(RLIMIT_FSIZE, &limit);
-		build_on(f, &build);
-		_exit(0);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	return status;
+	return child_status(build_up_to_size, f, &bytes);
 }
 
 TEST_OF(f, a_run_that_is_killed_within_a_commit_is_gone_on_with)
@@ -323,7 +284,7 @@ TEST_OF(f, a_run_that_is_killed_within_a_commit_is_gone_on_with)
 	for (uint64_t size = share(10) + 1234; WIFSIGNALED(die_at_size(f, size)); size += share(24))
 		kills++;
 	assert_true(kills >= 12);
-	assert_true(is_there(f, ""));
+	assert_true(is_there(f->path));
 	assert_true(XXH128_isEqual(file_hash(f->path), want));
 	assert_done(unlink(f->path));
 	for (uint64_t size = share(80); WIFSIGNALED(die_at_size(f, size)); size += share(90)) {
@@ -372,24 +333,22 @@ TEST_OF(f, whatever_two_later_commits_brought_to_the_disk_is_undone)
 {
 	XXH128_hash_t want = want_hash(f);
 	unsigned commits[16], count = find_commits(f, commits);
-	char partial[96], journal[96], older[96], newer[96], promise[96];
+	char older[104], newer[104], promise[104];
 
 	assert_true(count >= 4);
 	remove_remains(f);
-	path_with(f, ".partial", partial);
-	path_with(f, ".partial.journal", journal);
-	path_with(f, ".older", older);
-	path_with(f, ".newer", newer);
-	path_with(f, ".promise", promise);
+	snprintf(older, sizeof(older), "%s.older", f->path);
+	snprintf(newer, sizeof(newer), "%s.newer", f->path);
+	snprintf(promise, sizeof(promise), "%s.promise", f->path);
 	run_up_to(f, commits[1] + 2);
-	copy(partial, older);
-	copy(journal, promise);
+	copy(f->partial, older);
+	copy(f->journal, promise);
 	run_up_to(f, commits[3] + 2);
-	copy(partial, newer);
+	copy(f->partial, newer);
 	for (unsigned one_in = 1; one_in <= 3; one_in++) {
-		copy(older, partial);
-		mix(partial, newer, one_in);
-		copy(promise, journal);
+		copy(older, f->partial);
+		mix(f->partial, newer, one_in);
+		copy(promise, f->journal);
 		assert_int_equal(expect_whole(f, want), commits[1]);
 		assert_done(unlink(f->path));
 	}
@@ -402,7 +361,7 @@ static void expect_change(struct fixture *f, struct build build, const char *sen
 	assert_int_equal(build_on(f, &build), -ESTALE);
 	assert_string_equal(f->err.text, sentence);
 	let_go(f);
-	assert_true(is_there(f, ".partial.journal"));
+	assert_true(is_there(f->journal));
 }
 
 TEST_OF(f, a_changed_source_is_told_and_nothing_is_lost)
@@ -453,13 +412,10 @@ static void expect_free_pages_empty(struct fixture *f)
 	unsigned pages = 0;
 	MDB_cursor *cursor;
 	MDB_val key, list;
-	MDB_env *env;
-	MDB_txn *txn;
+	struct lmdb lmdb;
 
-	assert_done(mdb_env_create(&env));
-	assert_done(mdb_env_open(env, f->path, MDB_NOSUBDIR | MDB_NOLOCK | MDB_RDONLY, 0));
-	assert_done(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn));
-	assert_done(mdb_cursor_open(txn, 0, &cursor));
+	lmdb_begin(&lmdb, f->path, false);
+	assert_done(mdb_cursor_open(lmdb.txn, 0, &cursor));
 	for (; mdb_cursor_get(cursor, &key, &list, MDB_NEXT) == 0; pages++)
 		for (size_t at = 8; at < list.mv_size; at += 8) {
 			uint64_t page = le_get64((char *)list.mv_data + at);
@@ -470,8 +426,7 @@ static void expect_free_pages_empty(struct fixture *f)
 		}
 	assert_true(pages > 0);
 	mdb_cursor_close(cursor);
-	mdb_txn_abort(txn);
-	mdb_env_close(env);
+	lmdb_end(&lmdb);
 }
 
 /* Of what was lost in the interruption nothing is left in the file, in free pages neither. */
@@ -536,30 +491,27 @@ TEST_OF(f, other_options_are_named)
 TEST_OF(f, with_nothing_to_go_on_with_a_pack_is_begun)
 {
 	XXH128_hash_t want = want_hash(f);
-	char path[96];
 
 	run_up_to(f, 500);
-	path_with(f, ".partial", path);
-	assert_done(truncate(path, (off_t)share(50)));
+	assert_done(truncate(f->partial, (off_t)share(50)));
 	assert_int_equal(expect_whole(f, want), 0);
 	assert_done(unlink(f->path));
 	run_up_to(f, 500);
-	assert_done(unlink(path));
+	assert_done(unlink(f->partial));
 	assert_int_equal(expect_whole(f, want), 0);
 }
 
 TEST_OF(f, the_journal_of_another_run_is_not_believed)
 {
 	XXH128_hash_t want = want_hash(f);
-	char journal[96], kept[96];
+	char kept[104];
 
-	path_with(f, ".partial.journal", journal);
-	path_with(f, ".kept", kept);
+	snprintf(kept, sizeof(kept), "%s.kept", f->path);
 	run_up_to(f, 500);
-	copy(journal, kept);
+	copy(f->journal, kept);
 	remove_remains(f);
 	run_up_to(f, 900);
-	copy(kept, journal);
+	copy(kept, f->journal);
 	assert_int_equal(expect_whole(f, want), 0);
 }
 
@@ -569,47 +521,33 @@ TEST_OF(f, a_pack_that_only_wants_its_name_is_gone_on_with)
 	XXH128_hash_t want = want_hash(f);
 	struct build build = whole;
 	struct stat st;
-	char partial[96];
 
 	build.rival = true;
 	assert_int_equal(build_on(f, &build), -EEXIST);
 	let_go(f);
-	path_with(f, ".partial", partial);
-	assert_done(stat(partial, &st));
+	assert_done(stat(f->partial, &st));
 	assert_int_equal(st.st_mode & 0777, 0444);
 	assert_done(unlink(f->path));
 	assert_int_equal(expect_whole(f, want), FILES);
 }
 
-static int open_as_nobody(struct fixture *f)
+static int open_as_nobody(struct fixture *f, void *unused)
 {
 	struct builder_kept kept;
-	char partial[96], journal[96];
 
-	path_with(f, ".partial", partial);
-	path_with(f, ".partial.journal", journal);
+	(void)unused;
 	if (geteuid() == 0 &&
-	    (chown(f->dir, 65534, 65534) < 0 || chown(partial, 65534, 65534) < 0 ||
-	     chown(journal, 65534, 65534) < 0 || setuid(65534) < 0))
+	    (chown(f->dir, 65534, 65534) < 0 || chown(f->partial, 65534, 65534) < 0 ||
+	     chown(f->journal, 65534, 65534) < 0 || setuid(65534) < 0))
 		return 1;
 	return build_new(f, &whole, true) < 0 || !builder_kept(f->builder, &kept);
 }
 
 TEST_OF(f, a_partial_file_that_was_made_read_only_is_opened)
 {
-	char partial[96];
-	int status;
-	pid_t child;
-
 	run_up_to(f, 500);
-	path_with(f, ".partial", partial);
-	assert_done(chmod(partial, 0444));
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0)
-		_exit(open_as_nobody(f));
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	assert_done(chmod(f->partial, 0444));
+	assert_int_equal(child_status(open_as_nobody, f, NULL), 0);
 }
 
 /* --- files in parts ------------------------------------------------------------------------ */
@@ -660,36 +598,35 @@ static int build_big(struct fixture *f, struct big big)
 	return builder_finish(f->builder, 0, &f->summary, &f->err);
 }
 
+static void need_room(void)
+{
+	if (getenv("FOLDFS_TEST_BIG"))
+		return;
+	print_message("writes 1.1 GiB: set FOLDFS_TEST_BIG to run it\n");
+	skip();
+}
+
+static const struct big good = {.differs_at = UINT64_MAX};
+
+static int build_big_up_to_size(struct fixture *f, void *bytes)
+{
+	limit_file_size(*(uint64_t *)bytes);
+	build_big(f, good);
+	return 0;
+}
+
 TEST_OF(f, a_file_in_parts_is_gone_on_with)
 {
-	const struct big good = {.differs_at = UINT64_MAX};
 	struct big other = good;
 	XXH128_hash_t want;
 
-	if (!getenv("FOLDFS_TEST_BIG")) {
-		print_message("writes 1.1 GiB: set FOLDFS_TEST_BIG to run it\n");
-		skip();
-	}
+	need_room();
 	assert_done(build_big(f, good));
 	let_go(f);
 	want = file_hash(f->path);
 	assert_done(unlink(f->path));
-	for (uint64_t size = 200 * MIB; size < GIB; size += 300 * MIB) {
-		pid_t child = fork();
-		int status;
-
-		assert_true(child >= 0);
-		if (child == 0) {
-			struct rlimit limit = {.rlim_cur = size, .rlim_max = size};
-
-			setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-			setrlimit(RLIMIT_FSIZE, &limit);
-			build_big(f, good);
-			_exit(0);
-		}
-		assert_int_equal(waitpid(child, &status, 0), child);
-		assert_true(WIFSIGNALED(status));
-	}
+	for (uint64_t size = 200 * MIB; size < GIB; size += 300 * MIB)
+		assert_true(WIFSIGNALED(child_status(build_big_up_to_size, f, &size)));
 	other.differs_at = 70 * MIB + 17;
 	assert_int_equal(build_big(f, other), -ESTALE);
 	assert_string_equal(f->err.text,
@@ -707,10 +644,7 @@ TEST_OF(f, a_file_in_parts_that_fails_is_taken_out_whenever)
 	struct builder_kept kept;
 	uint32_t id;
 
-	if (!getenv("FOLDFS_TEST_BIG")) {
-		print_message("writes 1.1 GiB: set FOLDFS_TEST_BIG to run it\n");
-		skip();
-	}
+	need_room();
 	for (unsigned round = 0; round < 2; round++) {
 		assert_int_equal(build_big(f, big), -EIO);
 		assert_true(builder_kept(f->builder, &kept));

@@ -157,16 +157,6 @@ static struct walker_info info_of(struct fixture *f)
 	return info;
 }
 
-static uint64_t root_of(struct fixture *f)
-{
-	return info_of(f).root;
-}
-
-static unsigned depth_of(struct fixture *f)
-{
-	return info_of(f).depth;
-}
-
 static uint64_t file_size(const struct fixture *f)
 {
 	struct stat st;
@@ -265,13 +255,7 @@ TEST_OF(f, an_lmdb_emptied_again_is_empty)
 		del(f, key, numbered(key, i));
 	commit(f);
 	assert_same_as_liblmdb(f);
-	assert_int_equal(root_of(f), UINT64_MAX);
-}
-
-TEST_OF(f, one_record)
-{
-	put_numbered(f, 0, 1, 10);
-	assert_same_as_liblmdb(f);
+	assert_int_equal(info_of(f).root, UINT64_MAX);
 }
 
 TEST_OF(f, values_of_all_sizes)
@@ -291,14 +275,14 @@ TEST_OF(f, values_of_all_sizes)
 
 TEST_OF(f, trees_of_one_to_three_levels)
 {
-	static const unsigned counts[] = {10, 400, 5000};
+	static const unsigned counts[] = {1, 10, 400, 5000}, depths[] = {1, 1, 2, 3};
 	unsigned from = 0;
 
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		put_numbered(f, from, counts[i], 300);
 		from = counts[i];
 		assert_same_as_liblmdb(f);
-		assert_int_equal(depth_of(f), i + 1);
+		assert_int_equal(info_of(f).depth, depths[i]);
 	}
 }
 
@@ -318,7 +302,7 @@ TEST_OF(f, keys_of_511_bytes_and_of_one)
 	}
 	commit(f);
 	assert_same_as_liblmdb(f);
-	assert_true(depth_of(f) >= 3);
+	assert_true(info_of(f).depth >= 3);
 }
 
 TEST_OF(f, keys_that_begin_with_nul_come_first)
@@ -599,20 +583,17 @@ static int try_walk(struct fixture *f)
 
 TEST_OF(f, files_that_are_no_lmdb_are_refused)
 {
-	static const char text[] = "class,count\nn01440764,1300\n";
-	uint8_t *zeros = calloc(1, 1 << 20);
+	static const uint8_t zeros[1 << 20], text[] = "class,count\nn01440764,1300\n";
+	static const struct {
+		const uint8_t *data;
+		size_t len;
+	} files[] = {{text, 0}, {text, sizeof(text) - 1}, {zeros, sizeof(zeros)}};
 
-	assert_non_null(zeros);
-	write_file(f, "", 0);
-	assert_int_equal(try_open(f), -EINVAL);
-	assert_text(f, "not an LMDB file");
-	write_file(f, text, sizeof(text) - 1);
-	assert_int_equal(try_open(f), -EINVAL);
-	assert_text(f, "not an LMDB file");
-	write_file(f, zeros, 1 << 20);
-	assert_int_equal(try_open(f), -EINVAL);
-	assert_text(f, "not an LMDB file");
-	free(zeros);
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		write_file(f, files[i].data, files[i].len);
+		assert_int_equal(try_open(f), -EINVAL);
+		assert_text(f, "not an LMDB file");
+	}
 }
 
 TEST_OF(f, a_descriptor_that_cannot_be_read_tells_why)
@@ -637,61 +618,49 @@ TEST_OF(f, another_byte_order_or_word_size_is_named)
 	assert_text(f, "an LMDB file of a machine of another byte order or word size");
 }
 
-TEST_OF(f, a_bad_depth_is_damage)
+/* "NAME=VALUE;...", in both meta pages. */
+static void damage_words(struct fixture *f, const char *words)
 {
-	put_twice(f, 10, 10);
-	damage_metas(f, "depth", 0);
-	assert_open_damaged(f, "page 0: depth 0 not within 1 to 32");
-	damage_metas(f, "depth", 33);
-	assert_open_damaged(f, "page 0: depth 33 not within 1 to 32");
+	char name[32], value[32];
+	int len;
+
+	for (; sscanf(words, "%31[^=]=%31[^;]%n", name, value, &len) == 2; words += !!*words) {
+		damage_metas(f, name, strtoull(value, NULL, 0));
+		words += len;
+	}
 }
 
-TEST_OF(f, a_bad_root_is_damage)
+TEST_OF(f, a_wrong_field_of_the_meta_pages_is_damage)
 {
-	put_twice(f, 10, 10);
-	damage_metas(f, "last page", 3);
-	damage_metas(f, "root", 4);
-	assert_open_damaged(f, "page 0: root 4 not within 2 to last page 3");
-	damage_metas(f, "root", 1);
-	assert_open_damaged(f, "page 0: root 1 not within 2 to last page 3");
-	damage_metas(f, "root", UINT64_MAX - 1);
-	assert_open_damaged(f, "page 0: root 18446744073709551614 not within 2 to last page 3");
-	damage_metas(f, "entries", 10);
-	damage_metas(f, "root", UINT64_MAX);
-	assert_open_damaged(f, "page 0: depth 1 and 10 entries without root");
-}
+	static const struct {
+		const char *words, *sentence;
+	} cases[] = {
+		{"depth=0", "depth 0 not within 1 to 32"},
+		{"depth=33", "depth 33 not within 1 to 32"},
+		{"last page=3;root=4", "root 4 not within 2 to last page 3"},
+		{"last page=3;root=1", "root 1 not within 2 to last page 3"},
+		{"last page=3;root=-2", "root 18446744073709551614 not within 2 to last page 3"},
+		{"entries=10;root=-1", "depth 1 and 10 entries without root"},
+		{"last page=0", "last page 0"},
+		{"last page=-1", "last page 18446744073709551615"},
+		{"last page=3;leaf pages=1;entries=341", "341 entries in 1 leaf pages"},
+		{"last page=3;overflow pages=4", "more pages in the database than in the file"},
+		{"pgno=7", "says it is page 7"},
+		{"pgno=0;flags=2", "flags 0x2, a meta page expected"},
+	};
+	uint8_t metas[2 * PAGE];
 
-TEST_OF(f, a_bad_last_page_is_damage)
-{
 	put_twice(f, 10, 10);
-	damage_metas(f, "last page", 0);
-	assert_open_damaged(f, "page 0: last page 0");
-	damage_metas(f, "last page", UINT64_MAX);
-	assert_open_damaged(f, "page 0: last page 18446744073709551615");
-	damage_metas(f, "last page", (uint64_t)1 << 46);
+	reopen(f);
+	assert_done(io_pread_full(f->fd, metas, sizeof(metas), 0));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		damage_words(f, cases[i].words);
+		assert_open_damaged(f, "page 0: %s", cases[i].sentence);
+		assert_done(io_pwrite_full(f->fd, metas, sizeof(metas), 0));
+	}
+	damage_words(f, "last page=0x400000000000");
 	assert_open_damaged(f, "truncated: %" PRIu64 " bytes, 288230376151715840 expected",
 			    file_size(f));
-}
-
-TEST_OF(f, counts_that_cannot_be_are_damage)
-{
-	put_twice(f, 10, 10);
-	damage_metas(f, "last page", 3);
-	damage_metas(f, "leaf pages", 1);
-	damage_metas(f, "entries", 341);
-	assert_open_damaged(f, "page 0: 341 entries in 1 leaf pages");
-	damage_metas(f, "overflow pages", 4);
-	assert_open_damaged(f, "page 0: more pages in the database than in the file");
-}
-
-TEST_OF(f, a_wrong_meta_header_is_damage)
-{
-	put_twice(f, 10, 10);
-	damage_metas(f, "pgno", 7);
-	assert_open_damaged(f, "page 0: says it is page 7");
-	damage_metas(f, "pgno", 0);
-	damage_metas(f, "flags", 2);
-	assert_open_damaged(f, "page 0: flags 0x2, a meta page expected");
 }
 
 static uint64_t records_of(struct fixture *f)
@@ -860,7 +829,7 @@ TEST_OF(f, a_wrong_field_of_a_leaf_is_damage)
 	uint64_t root;
 
 	put_twice(f, 10, 10);
-	root = root_of(f);
+	root = info_of(f).root;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const struct field *field = field_of(cases[i].field);
 		uint64_t at = root * PAGE, before;
@@ -879,7 +848,7 @@ TEST_OF(f, a_depth_that_lies_is_damage)
 	uint64_t root;
 
 	put_twice(f, 1000, 100);
-	root = root_of(f);
+	root = info_of(f).root;
 	damage_metas(f, "depth", 1);
 	assert_walk_damaged(f, "page %" PRIu64 ": flags 0x1, a leaf page expected", root);
 	damage_metas(f, "depth", 32);
@@ -892,7 +861,7 @@ TEST_OF(f, keys_out_of_order_are_damage)
 	uint64_t root, first;
 
 	put_twice(f, 10, 10);
-	root = root_of(f);
+	root = info_of(f).root;
 	reopen(f);
 	first = peek(f, root * PAGE + 16, 2);
 	damage(f, root, "ptr[1]", first);
@@ -907,7 +876,7 @@ TEST_OF(f, values_that_share_pages_are_refused)
 	uint64_t root, big, last;
 
 	put_twice(f, 20, 20000);
-	root = root_of(f);
+	root = info_of(f).root;
 	last = info_of(f).last_page;
 	reopen(f);
 	big = peek(f, overflow_place(f, root, 0), 8);
@@ -929,8 +898,8 @@ TEST_OF(f, a_branch_that_is_its_own_child_is_damage)
 	uint64_t root;
 
 	put_twice(f, 5000, 300);
-	root = root_of(f);
-	assert_int_equal(depth_of(f), 3);
+	root = info_of(f).root;
+	assert_int_equal(info_of(f).depth, 3);
 	damage_child(f, root, 1, root);
 	assert_int_equal(try_walk(f), -EBADMSG);
 	assert_non_null(strstr(f->err.text, ": flags 0x1, a leaf page expected"));
@@ -941,7 +910,7 @@ TEST_OF(f, a_page_visited_twice_is_damage)
 	uint64_t root, branch, leaf;
 
 	put_twice(f, 5000, 300);
-	root = root_of(f);
+	root = info_of(f).root;
 	branch = child_of(f, root, 0);
 	leaf = child_of(f, branch, 0);
 	damage_child(f, root, 1, branch);
@@ -984,7 +953,7 @@ TEST_OF(f, a_big_value_without_room_for_its_page_is_damage)
 	uint64_t root;
 
 	put_twice(f, 1, 50000);
-	root = root_of(f);
+	root = info_of(f).root;
 	damage_node(f, root, 0, "node.key size", 23 + 4);
 	assert_walk_damaged(f, "page %" PRIu64 ": node 0 runs out of the page", root);
 }

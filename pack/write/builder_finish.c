@@ -383,21 +383,6 @@ static int take_name(struct builder *builder, struct err *err)
 	return 0;
 }
 
-static int settle_file(const struct builder *builder, struct builder_summary *summary,
-		       struct err *err)
-{
-	int r = fchmod(builder->fd, builder->mode) < 0 ? -errno : 0;
-
-	if (r < 0 && !io_is_refused(r))
-		return err_call(err, r, "fchmod");
-	summary->no_mode = r;
-	r = io_sync(builder->fd, fsync);
-	if (r < 0)
-		return err_call(err, r, "fsync");
-	summary->no_sync = r ? -errno : 0;
-	return 0;
-}
-
 int builder_finish(struct builder *builder, uint64_t left_out, struct builder_summary *ret,
 		   struct err *err)
 {
@@ -423,8 +408,15 @@ int builder_finish(struct builder *builder, uint64_t left_out, struct builder_su
 		r = close_store(builder);
 	if (r == 0)
 		r = write_offsets(builder, &index, &super, err);
-	if (r == 0)
-		r = settle_file(builder, &summary, err);
+	if (r == 0 && fchmod(builder->fd, builder->mode) < 0)
+		summary.no_mode = -errno;
+	if (summary.no_mode && !io_is_refused(summary.no_mode))
+		r = err_call(err, summary.no_mode, "fchmod");
+	if (r == 0) {
+		r = io_sync(builder->fd, fsync);
+		summary.no_sync = r > 0 ? -errno : 0;
+		r = r < 0 ? err_call(err, r, "fsync") : 0;
+	}
 	if (r == 0)
 		r = take_name(builder, err);
 	if (r < 0)

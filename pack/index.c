@@ -71,7 +71,7 @@ struct format_lmdb_state index_lmdb_state(const struct walker_info *info)
 
 const char *index_name(const struct index *index, uint32_t entry, size_t *ret_len)
 {
-	uint64_t start = index_name_start(index, entry);
+	uint64_t start = entry ? index_get(index, SECTION_NAME_END, entry - 1) : 0;
 
 	*ret_len = index_get(index, SECTION_NAME_END, entry) - start;
 	return (const char *)index->sections[SECTION_NAMES].data + start;

@@ -109,11 +109,6 @@ static inline enum format_kind index_kind(const struct index *index, uint32_t en
 	return (enum format_kind)index->sections[SECTION_KIND].data[entry];
 }
 
-static inline uint64_t index_name_start(const struct index *index, uint32_t entry)
-{
-	return entry ? index_get(index, SECTION_NAME_END, entry - 1) : 0;
-}
-
 /* The name of an entry: not NUL-ended, empty for the root. */
 const char *index_name(const struct index *index, uint32_t entry, size_t *ret_len);
 

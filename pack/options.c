@@ -13,7 +13,8 @@ bool options_next(const char **at, const char *end, struct option_line *ret)
 	return true;
 }
 
-const char *option_value(const struct option_line *line, const char *name, size_t *ret_len)
+/* The value of a line of this name; NULL: the line has another. */
+static const char *option_value(const struct option_line *line, const char *name, size_t *ret_len)
 {
 	size_t len = strlen(name);
 

@@ -11,9 +11,6 @@ struct option_line {
 /* Takes the next line from *at on; false: there is none. */
 bool options_next(const char **at, const char *end, struct option_line *ret);
 
-/* The value of a line of this name; NULL: the line has another. */
-const char *option_value(const struct option_line *line, const char *name, size_t *ret_len);
-
 /* The value of the first line of this name; NULL: there is none. */
 const char *options_find(const char *options, size_t len, const char *name, size_t *ret_len);
 

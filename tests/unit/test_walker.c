@@ -207,23 +207,21 @@ static void assert_info(const struct fixture *f, const struct walker *walker)
 	assert_int_equal(info->txnid, env.me_last_txnid);
 }
 
-/* Walks with both readers at once. */
-static void assert_same_as_liblmdb(struct fixture *f)
+/* Both readers from the smallest key that is not before this one, or from the first, to the end. */
+static void assert_same_from(struct fixture *f, struct walker *walker, const char *text, size_t len)
 {
-	struct walker *walker;
+	MDB_val key = {len, (void *)text}, value;
 	struct walker_record record;
 	MDB_cursor *cursor;
-	MDB_val key, value;
-	int r, expected;
+	int r = text ? walker_seek(walker, text, len, &record, &f->err)
+		     : walker_first(walker, &record, &f->err);
+	int expected;
 
-	walker = walker_of(f);
-	begin(f);
-	assert_info(f, walker);
 	assert_done(mdb_cursor_open(f->txn, f->dbi, &cursor));
-	r = walker_first(walker, &record, &f->err);
-	while ((expected = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0) {
+	expected = mdb_cursor_get(cursor, &key, &value, text ? MDB_SET_RANGE : MDB_FIRST);
+	for (; expected == 0; expected = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
 		if (r != 0)
-			fail_msg("walk: %d: %s", r, f->err.text);
+			fail_msg("walk from '%s': %d: %s", text ? text : "", r, f->err.text);
 		assert_record(f, &record, &key, &value);
 		r = walker_next(walker, &record, &f->err);
 	}
@@ -231,6 +229,15 @@ static void assert_same_as_liblmdb(struct fixture *f)
 	assert_int_equal(r, 1);
 	assert_int_equal(walker_next(walker, &record, &f->err), 1);
 	mdb_cursor_close(cursor);
+}
+
+static void assert_same_as_liblmdb(struct fixture *f)
+{
+	struct walker *walker = walker_of(f);
+
+	begin(f);
+	assert_info(f, walker);
+	assert_same_from(f, walker, NULL, 0);
 	mdb_txn_abort(f->txn);
 	f->txn = NULL;
 	walker_free(walker);
@@ -373,28 +380,6 @@ TEST_OF(f, before_the_first_call_a_walk_is_at_its_end)
 	walker = walker_of(f);
 	assert_int_equal(walker_next(walker, &record, &f->err), 1);
 	walker_free(walker);
-}
-
-/* Both readers from the smallest key that is not before this one, to the end. */
-static void assert_same_from(struct fixture *f, struct walker *walker, const char *text, size_t len)
-{
-	MDB_val key = {len, (void *)text}, value;
-	struct walker_record record;
-	MDB_cursor *cursor;
-	int r = walker_seek(walker, text, len, &record, &f->err);
-	int expected;
-
-	assert_done(mdb_cursor_open(f->txn, f->dbi, &cursor));
-	expected = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
-	for (; expected == 0; expected = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
-		if (r != 0)
-			fail_msg("seek '%s': %d: %s", text, r, f->err.text);
-		assert_record(f, &record, &key, &value);
-		r = walker_next(walker, &record, &f->err);
-	}
-	assert_int_equal(expected, MDB_NOTFOUND);
-	assert_int_equal(r, 1);
-	mdb_cursor_close(cursor);
 }
 
 TEST_OF(f, a_seek_finds_what_liblmdb_finds)

@@ -7,11 +7,14 @@
  * the caller. */
 int dataset_try_reader(struct reader *reader, struct dataset **ret, struct err *err);
 
+/* What `data` below may read through. */
+enum { READS_CONTAINER, READS_MADE, READS_UNPACKED, READS_BELOW };
+
 /* What a dataset is read from when its index is a file of its own: pack/foreign/index_file.h. */
 struct dataset_readers {
-	struct reader *index;	 /* superblock and sections */
-	struct reader *data;	 /* bytes of the files; NULL: not known yet */
-	struct reader *below[3]; /* that `data` reads through, or NULL */
+	struct reader *index;		   /* superblock and sections */
+	struct reader *data;		   /* bytes of the files; NULL: not known yet */
+	struct reader *below[READS_BELOW]; /* that `data` reads through, or NULL */
 };
 
 /* For SCOPE(): what is left in it. */

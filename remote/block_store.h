@@ -2,7 +2,7 @@
  *
  *	DIR/uid-N/PLACE-STATE/data	a copy (blocks.h): PLACE: 32 digits of where it was read
  *					(base/reader.h); STATE: as many of what was there
- *	DIR/uid-N/index/		index files of what is no pack: pack/foreign/index_place.h
+ *	DIR/uid-N/index/		index files of what is no pack: pack/foreign/index_file.h
  *
  * Each user has a private folder in DIR. If DIR belongs to root or to this user, is writable for
  * its group but not for others, and has the set-group-ID bit, the group shares it: there is no

@@ -9,8 +9,6 @@
 #include "pack/environment.h"
 #include "pack/foreign/checksums.h"
 #include "pack/foreign/index_file.h"
-#include "pack/foreign/index_place.h"
-#include "pack/foreign/index_published.h"
 #include "pack/foreign/known.h"
 #include "pack/foreign/maker.h"
 #include <fcntl.h>
@@ -19,6 +17,16 @@
 #include <sys/stat.h>
 
 #define SAY_READS (256 * MIB) /* of a far file */
+
+/* A file on its way to a dataset. */
+struct opening {
+	struct dataset_readers readers; /* `index` is NULL until it has one; then so is `extra` */
+	struct index_extra extra;
+	struct foreign_source source;
+	struct foreign_tree tree;
+	struct index_key key;
+	const struct foreign_settings *settings;
+};
 
 /* --- which format ----------------------------------------------------------------------------- */
 
@@ -38,15 +46,6 @@ static int find_format(struct foreign_source *source, const struct maker_format 
 
 /* --- the index -------------------------------------------------------------------------------- */
 
-/* Whether an index of a far file is kept. */
-static bool has_place(const struct foreign_tree *tree)
-{
-	SCOPE(buf_release) struct buf name = BUF_INIT;
-
-	return index_place_name(tree, INDEX_IN_DISK_CACHE, &name) == 0 ||
-	       index_place_name(tree, INDEX_CACHED, &name) == 0;
-}
-
 /* What a scan costs that may keep a user waiting, and what would spare it. Whoever reads all of the
  * file anyway needs not know. */
 static void say_reads(const struct foreign_tree *tree, const struct maker_format *format)
@@ -65,8 +64,9 @@ static void say_reads(const struct foreign_tree *tree, const struct maker_format
 		     "an index beside it, by 'foldpack index', spares that",
 		     source->shown, size_format(source->size, size),
 		     source->in_memory ? "each time"
-		     : has_place(tree) ? "once"
-				       : "each time, unless '--cache-dir' keeps an index") == 0)
+		     : index_file_is_kept(tree)
+			     ? "once"
+			     : "each time, unless '--cache-dir' keeps an index") == 0)
 		settings->notice(line.data);
 }
 
@@ -84,42 +84,51 @@ static int check_keys(const struct foreign_tree *tree, struct err *err)
 	return 0;
 }
 
-static int make_index(struct foreign_tree *tree, const struct index_key *key, struct reader **ret,
-		      struct err *err)
+/* What else is said of it: what its classes and labels are like. */
+static int note_labels(struct foreign_tree *tree)
 {
-	const struct maker_format *format = NULL;
-	int r = find_format(tree->source, &format, err);
+	int r = 0;
 
-	if (r == 0)
-		r = foreign_settings_check(tree->source->settings, format->takes, format->name,
-					   err);
-	if (r == 0) {
-		say_reads(tree, format);
-		r = maker_scan(tree->source->maker, tree, err);
-		r = foreign_check_unchanged(tree->source, r, err);
-	}
-	if (r == 0 && tree->rows.len == 0 && !(tree->source->settings->watch && format->archive))
-		r = err_set(err, -ENOENT, "no image in it (%s)", format->name);
-	if (r == 0)
-		r = check_keys(tree, err);
-	if (r == 0 && tree->classed)
-		r = foreign_tree_note_count(tree, tree->unlabelled,
-					    "%" PRIu64
-					    " images have no label, and are in images, which is "
-					    "one more class to ImageFolder");
-	if (r == 0)
-		r = foreign_tree_note_count(tree, tree->odd,
-					    "%" PRIu64
-					    " records have a label below -1, which is "
-					    "taken as none");
+	if (tree->classed && tree->unlabelled)
+		r = foreign_tree_note(tree,
+				      "%" PRIu64
+				      " images have no label, and are in images, which is "
+				      "one more class to ImageFolder",
+				      tree->unlabelled);
+	if (r == 0 && tree->odd)
+		r = foreign_tree_note(
+			tree, "%" PRIu64 " records have a label below -1, which is taken as none",
+			tree->odd);
 	if (r == 0 && tree->merged)
 		r = foreign_tree_note(tree,
 				      "%" PRIu64
 				      " images are in the folder of another class, as "
 				      "classes %s are one: a slash becomes _",
 				      tree->merged, tree->merged_as);
+	return r;
+}
+
+static int make_index(struct opening *o, struct reader **ret, struct err *err)
+{
+	struct foreign_tree *tree = &o->tree;
+	const struct maker_format *format = NULL;
+	int r = find_format(&o->source, &format, err);
+
 	if (r == 0)
-		r = index_file_write(tree, key, format->name, ret, err);
+		r = foreign_settings_check(o->settings, format->takes, format->name, err);
+	if (r == 0) {
+		say_reads(tree, format);
+		r = maker_scan(o->source.maker, tree, err);
+		r = foreign_check_unchanged(&o->source, r, err);
+	}
+	if (r == 0 && tree->rows.len == 0 && !(o->settings->watch && format->archive))
+		r = err_set(err, -ENOENT, "no image in it (%s)", format->name);
+	if (r == 0)
+		r = check_keys(tree, err);
+	if (r == 0)
+		r = note_labels(tree);
+	if (r == 0)
+		r = index_file_write(tree, &o->key, format->name, ret, err);
 	if (r == 0)
 		foreign_tree_say_notes(tree);
 	return r;
@@ -127,154 +136,149 @@ static int make_index(struct foreign_tree *tree, const struct index_key *key, st
 
 /* --- the dataset ------------------------------------------------------------------------------ */
 
-static int join_volumes(struct dataset_readers *readers, const struct index_extra *extra,
-			struct reader *container, struct pages *pages, struct err *err)
+/* What is left of one whose index is not used. */
+static void drop_index(struct opening *o)
 {
-	struct reader *volumes[TREE_VOLUMES] = {container};
-	unsigned count = 1;
-	int r = 0;
+	struct dataset_readers *readers = &o->readers;
 
-	if (extra->made_count) {
-		r = made_reader_new(container, extra->made, extra->made_count, pages,
-				    &readers->below[1], err);
-		volumes[count++] = readers->below[1];
-	}
-	if (readers->below[2])
-		volumes[count++] = readers->below[2];
-	if (extra->text)
-		volumes[count++] = readers->index;
-	return r < 0 ? r : reader_volumes_new(volumes, count, &readers->data);
+	if (!readers->below[READS_CONTAINER])
+		readers->below[READS_CONTAINER] = readers->data;
+	else
+		reader_free(readers->data);
+	reader_free(readers->below[READS_MADE]);
+	reader_free(readers->below[READS_UNPACKED]);
+	reader_free(readers->index);
+	*readers = (struct dataset_readers){
+		.below = {[READS_CONTAINER] = readers->below[READS_CONTAINER]}};
+	index_extra_release(&o->extra);
+}
+
+static int take_index(struct opening *o, struct reader *index)
+{
+	o->readers.index = index;
+	return index_extra_read(index, &o->extra);
 }
 
 /* Where all files lie in the container, its own reader is enough. A copy in the disk cache is read
  * only if there are checksums, or will be: otherwise nobody would notice damage. */
-static int make_readers(struct dataset_readers *readers, const struct index_key *key, bool checking,
-			const struct index_extra *extra, struct pages *pages, struct err *err)
+static int make_readers(struct opening *o, bool checking, struct err *err)
 {
-	struct reader *container = readers->below[0];
+	struct dataset_readers *readers = &o->readers;
+	struct reader *own = readers->below[READS_CONTAINER], *volumes[TREE_VOLUMES] = {own};
+	unsigned count = 1;
+	int r;
 
-	if (checking || extra->full)
-		reader_known(container, key->copy, strlen(key->copy));
+	if (checking || o->extra.full)
+		reader_known(own, o->key.copy, strlen(o->key.copy));
 	else
-		container = reader_origin(container);
-	if (container != readers->below[0] || extra->text || extra->made_count || readers->below[2])
-		return join_volumes(readers, extra, container, pages, err);
-	readers->data = readers->below[0];
-	readers->below[0] = NULL;
+		volumes[0] = reader_origin(own);
+	if (o->extra.made_count) {
+		r = made_reader_new(volumes[0], o->extra.made, o->extra.made_count,
+				    o->settings->pages, &readers->below[READS_MADE], err);
+		if (r < 0)
+			return r;
+		volumes[count++] = readers->below[READS_MADE];
+	}
+	if (readers->below[READS_UNPACKED])
+		volumes[count++] = readers->below[READS_UNPACKED];
+	if (o->extra.text)
+		volumes[count++] = readers->index;
+	if (count > 1 || volumes[0] != own)
+		return reader_volumes_new(volumes, count, &readers->data);
+	readers->data = steal_ptr(&readers->below[READS_CONTAINER]);
 	return 0;
 }
 
-static bool is_full(const struct dataset_readers *readers)
+static int open_dataset(struct opening *o, bool checking, struct dataset **ret, struct err *err)
 {
-	SCOPE(index_extra_release) struct index_extra extra = {0};
-
-	return index_extra_read(readers->index, &extra) == 0 && extra.full;
-}
-
-static int open_readers(struct dataset_readers *readers, const struct index_key *key, bool checking,
-			struct pages *pages, struct dataset **ret, struct err *err)
-{
-	SCOPE(index_extra_release) struct index_extra extra = {0};
-	int r = index_extra_read(readers->index, &extra);
+	int r = make_readers(o, checking, err);
 
 	if (r == 0)
-		r = make_readers(readers, key, checking, &extra, pages, err);
-	if (r == 0)
-		r = dataset_open_index(readers, ret, err);
-	if (r || !extra.full)
+		r = dataset_open_index(&o->readers, ret, err);
+	if (r || !o->extra.full)
 		return r;
 	r = dataset_load(*ret, DATASET_CHECKSUMS, err);
 	if (r < 0)
-		dataset_close_index(*ret, readers);
+		dataset_close_index(*ret, &o->readers);
 	return r;
-}
-
-/* What a failure has left. */
-static void drop_index(struct dataset_readers *readers)
-{
-	if (!readers->below[0])
-		readers->below[0] = readers->data;
-	else
-		reader_free(readers->data);
-	reader_free(readers->below[1]);
-	reader_free(readers->below[2]);
-	reader_free(readers->index);
-	*readers = (struct dataset_readers){.below = {readers->below[0]}};
 }
 
 /* --- checksums -------------------------------------------------------------------------------- */
 
-/* Keeps what was made, so that the next time continues from there. */
-static int write_sums(struct foreign_tree *tree, const struct dataset_readers *readers,
-		      const struct foreign_sums *sums, int made, struct reader **ret,
-		      struct err *err)
+/* Goes on with an index that has what was made, so that the next time continues from there. */
+static int take_sums(struct opening *o, const struct foreign_sums *sums, struct err *err)
 {
-	int r = 0;
+	struct reader *index = NULL;
+	int r = index_file_add_sums(&o->tree, o->readers.index, sums->rows, sums->count,
+				    sums->complete, &index);
 
-	if (made == 0 || sums->made)
-		r = index_file_add_sums(tree, readers->index, sums->rows, sums->count,
-					sums->complete, ret);
-	if (made < 0)
-		return made;
-	return r < 0 && r != -EBADMSG
-		       ? err_set(err, r, "its index cannot be written: %s", strerror(-r))
-		       : r;
+	drop_index(o);
+	if (r == 0)
+		return take_index(o, index);
+	return r == -EBADMSG ? r : err_set(err, r, "its index cannot be written: %s", strerror(-r));
 }
 
-/* Leaves the readers as they were before the index was found, but for one that is to be published.
- */
-static int make_sums(struct dataset_readers *readers, struct foreign_tree *tree,
-		     const struct index_key *key, struct err *err)
+static int make_sums(struct opening *o, struct err *err)
 {
 	SCOPE(foreign_sums_release) struct foreign_sums sums = {0};
-	struct reader *index = NULL;
 	struct dataset *dataset;
-	int r = open_readers(readers, key, true, tree->source->settings->pages, &dataset, err);
+	int r = open_dataset(o, true, &dataset, err), made;
 
-	if (r == 0) {
-		r = foreign_sums_make(dataset, tree->source->settings->checking, tree->source->kept,
-				      &sums, err);
-		dataset_close_index(dataset, readers);
-		r = write_sums(tree, readers, &sums, r, &index, err);
-	}
-	drop_index(readers);
-	readers->index = index;
-	return r;
+	if (r < 0)
+		return r;
+	made = foreign_sums_make(dataset, o->settings->checking, o->source.kept, &sums, err);
+	dataset_close_index(dataset, &o->readers);
+	if (made < 0 && !sums.made)
+		return made;
+	r = take_sums(o, &sums, made < 0 ? NULL : err);
+	return made < 0 ? made : r;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* Returns -ENOENT where there is no index, -EBADMSG where it is damaged. */
-static int open_found(struct dataset_readers *readers, struct foreign_tree *tree,
-		      const struct index_key *key, struct dataset **ret, struct err *err)
+/* Opens it by the index that it has. Returns -ENOENT where that lacks what it must have, -EBADMSG
+ * where it is damaged: then it has none. */
+static int open_by_index(struct opening *o, struct dataset **ret, struct err *err)
 {
-	int r = readers->index ? 0 : index_file_find(tree, key, &readers->index);
+	int r = 0;
 
-	if (r == 0 && tree->source->settings->checking && !is_full(readers)) {
-		r = make_sums(readers, tree, key, err);
-		if (r == 0 && !readers->index)
-			r = index_file_find(tree, key, &readers->index);
-	}
-	if (r == 0 && foreign_is_lone(tree->source) && !is_full(readers))
+	if (o->settings->checking && !o->extra.full)
+		r = make_sums(o, err);
+	if (r == 0 && foreign_is_lone(&o->source) && !o->extra.full)
 		r = -ENOENT;
 	if (r == 0)
-		r = open_readers(readers, key, false, tree->source->settings->pages, ret, err);
+		r = open_dataset(o, false, ret, err);
 	if (r == -EBADMSG || r == -ENOENT)
-		drop_index(readers);
+		drop_index(o);
+	return r;
+}
+
+/* The same, by one that is found. */
+static int open_found(struct opening *o, struct dataset **ret, struct err *err)
+{
+	struct reader *index;
+	int r = index_file_find(&o->tree, &o->key, &index);
+
+	if (r == 0)
+		r = take_index(o, index);
+	if (r == 0)
+		return open_by_index(o, ret, err);
+	drop_index(o);
 	return r;
 }
 
 /* Before checksums of a far file are made, the disk cache keeps what the scan reads: of a tar, all
  * of it. It first drops older bytes, so that all it has comes from the server. */
-static void keep_scan(const struct dataset_readers *readers, struct foreign_source *source,
-		      const struct index_key *key)
+static void keep_scan(struct opening *o)
 {
-	if (!source->settings->checking || !source->window.far)
+	struct reader *container = o->readers.below[READS_CONTAINER];
+
+	if (!o->settings->checking || !o->source.window.far)
 		return;
-	reader_known(readers->below[0], key->copy, strlen(key->copy));
-	reader_bad(readers->below[0], 0, source->size);
-	window_stream(&source->window, readers->below[0]);
-	source->kept = true;
+	reader_known(container, o->key.copy, strlen(o->key.copy));
+	reader_bad(container, 0, o->source.size);
+	window_stream(&o->source.window, container);
+	o->source.kept = true;
 }
 
 /* Who watches is told of an archive each time. */
@@ -291,71 +295,84 @@ static int look_for_archive(struct foreign_source *source, struct err *err)
 }
 
 /* The copy, if there is one, is the file from then on. */
-static int take_copy(struct dataset_readers *readers, struct foreign_source *source,
-		     struct err *err)
+static int take_copy(struct opening *o, struct err *err)
 {
-	const struct foreign_watch *watch = source->settings->watch;
+	struct reader **container = &o->readers.below[READS_CONTAINER], *copy;
+	const struct foreign_watch *watch = o->settings->watch;
 	const struct maker_format *format;
-	struct reader *copy;
 	int r;
 
-	if (!watch || !watch->copy || !source->window.far || source->walker)
+	if (!watch || !watch->copy || !o->source.window.far || o->source.walker)
 		return 0;
-	r = find_format(source, &format, err);
+	r = find_format(&o->source, &format, err);
 	if (r < 0 || !format->streamed)
 		return r == -ENOMSG ? 0 : r;
-	r = watch->copy(watch->context, readers->below[0], source->shown, &copy, err);
+	r = watch->copy(watch->context, *container, o->source.shown, &copy, err);
 	if (r != 0)
 		return r < 0 ? r : 0;
-	reader_free(readers->below[0]);
-	readers->below[0] = copy;
-	return foreign_source_move(source, copy);
+	reader_free(*container);
+	*container = copy;
+	return foreign_source_move(&o->source, copy);
+}
+
+/* Makes the index, from the copy if there is one, and opens it by that. */
+static int open_made(struct opening *o, struct dataset **ret, struct err *err)
+{
+	struct reader *index = NULL;
+	int r;
+
+	if (foreign_is_lone(&o->source))
+		return err_set(err, -EIO,
+			       "the server does not answer, and the index with the checksums of "
+			       "its copy is not here; 'foldpack fetch' makes it");
+	keep_scan(o);
+	r = take_copy(o, err);
+	if (r == 0)
+		r = make_index(o, &index, err);
+	o->readers.below[READS_UNPACKED] = steal_ptr(&o->tree.unpacked);
+	if (r == 0)
+		r = take_index(o, index);
+	return r < 0 ? r : open_by_index(o, ret, err);
 }
 
 /* An index that is damaged is made anew, but not from a copy. */
-static int open_by_index(struct dataset_readers *readers, struct foreign_tree *tree,
-			 struct dataset **ret, struct err *err)
+static int open_either(struct opening *o, struct dataset **ret, struct err *err)
 {
 	struct err why = {0};
-	struct index_key key;
-	int r = index_key_make(tree, &key);
+	int r = index_key_make(&o->tree, &o->key);
 
-	if (r == 0 && tree->source->settings->checking && tree->source->in_memory)
+	if (r < 0)
+		return err_set(err, r, "%s", err_text(&why, r));
+	if (o->settings->checking && o->source.in_memory)
 		return err_set(err, -EOPNOTSUPP,
 			       "the server gives neither a strong ETag nor Last-Modified: nothing "
 			       "is kept of it, since another object in its place would not be "
 			       "noticed");
-	if (r == 0)
-		r = open_found(readers, tree, &key, ret, &why);
-	if (r == 0)
-		return 0;
-	if (r != -EBADMSG && r != -ENOENT)
-		return err_set(err, r, "%s", err_text(&why, r));
-	if (foreign_is_lone(tree->source))
-		return err_set(err, -EIO,
-			       "the server does not answer, and the index with the checksums of "
-			       "its copy is not here; 'foldpack fetch' makes it");
-	keep_scan(readers, tree->source, &key);
-	r = take_copy(readers, tree->source, err);
-	if (r == 0)
-		r = make_index(tree, &key, &readers->index, err);
-	readers->below[2] = steal_ptr(&tree->unpacked);
-	if (r < 0 || !tree->source->settings->checking)
-		return r < 0 ? r
-			     : open_readers(readers, &key, false, tree->source->settings->pages,
-					    ret, err);
-	if (!tree->source->settings->unpublished)
-		drop_index(readers);
-	r = open_found(readers, tree, &key, ret, err);
-	return r == -ENOENT ? err_set(err, r, "its index cannot be written") : r;
+	r = open_found(o, ret, &why);
+	if (r == -EBADMSG || r == -ENOENT)
+		return open_made(o, ret, err);
+	return r < 0 ? err_set(err, r, "%s", err_text(&why, r)) : 0;
 }
 
-/* A later change is noticed by dataset_unchanged(). */
-static int take_unchanged(const struct foreign_source *source, struct dataset *dataset,
-			  struct dataset **ret, struct err *err)
+static int open_foreign(struct opening *o, const char *path, bool decompressed,
+			struct dataset **ret, struct err *err)
 {
-	int r = foreign_check_unchanged(source, 0, err);
+	struct foreign_source *source = &o->source;
+	struct dataset *dataset;
+	/* Never from a copy. */
+	int r = foreign_source_init(source, reader_origin(o->readers.below[READS_CONTAINER]), path,
+				    decompressed, o->settings, err);
 
+	if (r == 0)
+		r = foreign_tree_init(&o->tree, source, err);
+	if (r == 0)
+		r = look_for_archive(source, err);
+	if (r == 0)
+		r = open_either(o, &dataset, err);
+	if (r < 0)
+		return r;
+	/* A later change is noticed by dataset_unchanged(). */
+	r = foreign_check_unchanged(source, 0, err);
 	if (r < 0)
 		dataset_free(dataset);
 	else
@@ -363,33 +380,12 @@ static int take_unchanged(const struct foreign_source *source, struct dataset *d
 	return r;
 }
 
-static int open_foreign(struct dataset_readers *readers, const char *path, bool decompressed,
-			const struct foreign_settings *settings, struct dataset **ret,
-			struct err *err)
+static void opening_release(struct opening *o)
 {
-	struct foreign_source source = {0};
-	struct foreign_tree tree = {0};
-	struct dataset *dataset;
-	/* Never from a copy. */
-	int r = foreign_source_init(&source, reader_origin(readers->below[0]), path, decompressed,
-				    settings, err);
-
-	if (r == 0)
-		r = foreign_tree_init(&tree, &source, err);
-	if (r == 0)
-		r = look_for_archive(&source, err);
-	if (r == 0)
-		r = open_by_index(readers, &tree, &dataset, err);
-	if (r == 0)
-		r = take_unchanged(&source, dataset, ret, err);
-	foreign_tree_release(&tree);
-	foreign_source_release(&source);
-	return r;
-}
-
-static bool is_no_pack(int error)
-{
-	return error == -EINVAL || error == -ENOMSG;
+	foreign_tree_release(&o->tree);
+	foreign_source_release(&o->source);
+	index_extra_release(&o->extra);
+	dataset_readers_release(&o->readers);
 }
 
 /* Of a pack: options that its user gave in vain. Who watches makes a pack, also of empty classes.
@@ -413,17 +409,18 @@ static void say_in_vain(const char *path, const struct foreign_settings *setting
 static int open_any(struct reader *reader, const char *path, bool decompressed,
 		    const struct foreign_settings *settings, struct dataset **ret, struct err *err)
 {
-	SCOPE(dataset_readers_release) struct dataset_readers readers = {.below = {reader}};
+	SCOPE(opening_release)
+	struct opening o = {.readers.below = {[READS_CONTAINER] = reader}, .settings = settings};
 	struct err why = {0};
-	int r = -ENOMSG, no_pack = settings->schema ? r : dataset_try_reader(reader, ret, err);
+	int r, no_pack = settings->schema ? -ENOMSG : dataset_try_reader(reader, ret, err);
 
 	if (no_pack == 0) {
-		readers.below[0] = NULL;
+		o.readers.below[READS_CONTAINER] = NULL;
 		say_in_vain(path, settings);
 	}
-	if (!is_no_pack(no_pack))
+	if (no_pack != -EINVAL && no_pack != -ENOMSG)
 		return no_pack;
-	r = open_foreign(&readers, path, decompressed, settings, ret, &why);
+	r = open_foreign(&o, path, decompressed, ret, &why);
 	if (r == -ENOMSG && !why.text[0])
 		return err_set(
 			err, -ENOMSG,

@@ -14,7 +14,7 @@
  * What it belongs to stands in the section of options, as "name=value\n" lines:
  *
  *	container     size, time of the last write, and a hash of the first and last 64 KiB
- *	scans         number of the scripts' state: SCANS of index_key.c
+ *	scans         number of the scripts' state: SCANS of index_file.c
  *	settings      a hash of what was asked for, with the text of --classes and --names
  *	object        of a URL: a hash of its strong ETag, or else of Last-Modified
  *	published     of one that a publisher made: pack/foreign/index_published.h
@@ -29,10 +29,18 @@
 
 #include "base/err.h"
 #include "base/reader.h"
-#include "pack/foreign/index_key.h"
+#include "pack/foreign/tree_internal.h"
 
-#define INDEX_SUMS_NONE "\nchecksums=none\n"
-#define INDEX_SUMS_FULL "\nchecksums=full\n" /* as long */
+/* What an index file belongs to: a container, and what was asked for. */
+struct index_key {
+	char text[192];	     /* the first lines of its options */
+	char published[128]; /* those of an index that a publisher made, but for the next */
+	char object[32];     /* the line `object`; "": there is none */
+	char copy[128];	     /* what a copy of the container in the disk cache is known by */
+};
+
+/* Returns 0, or why the container cannot be read. */
+int index_key_make(const struct foreign_tree *tree, struct index_key *ret);
 
 /* Opens the index that belongs to the container, our own or else a publisher's: 0, or -ENOENT where
  * there is none that does. */
@@ -43,24 +51,27 @@ int index_file_find(const struct foreign_tree *tree, const struct index_key *key
 int index_file_write(struct foreign_tree *tree, const struct index_key *key, const char *format,
 		     struct reader **ret, struct err *err);
 
-/* Writes it again with these rows of checksums. `full`: none is missing. One that is to be
- * published may be in memory alone, and is opened; otherwise *ret is NULL. Returns 0, -EBADMSG (the
- * old index is damaged), or -errno. */
-int index_file_add_sums(struct foreign_tree *tree, struct reader *reader, const uint64_t *rows,
-			uint64_t count, bool full, struct reader **ret);
+/* Writes it again with these rows of checksums, and opens it; in memory alone only if it is to be
+ * published. `full`: none is missing. Returns 0, -EBADMSG (the old index is damaged), or -errno. */
+int index_file_add_sums(const struct foreign_tree *tree, struct reader *reader,
+			const uint64_t *rows, uint64_t count, bool full, struct reader **ret);
+
+/* Whether an index of a far file is kept. */
+bool index_file_is_kept(const struct foreign_tree *tree);
 
 /* What is in the file beside the sections. */
 struct index_extra {
 	bool full;	       /* all extents have checksums */
-	uint64_t text;	       /* bytes, from INDEX_TEXT on */
+	uint64_t text;	       /* bytes */
 	struct made_row *made; /* on the heap */
 	uint64_t made_count;
 };
 
-#define INDEX_TEXT FORMAT_SUPER_BYTES
-
 /* Reads and checks it. 0, -EBADMSG, -ENOMEM, or the error of a read. */
 int index_extra_read(struct reader *index, struct index_extra *ret);
 void index_extra_release(struct index_extra *extra);
-/* The hash of the text and the rows in the line `extra`. */
-uint64_t index_extra_hash(const void *text, size_t text_len, const void *rows, size_t rows_len);
+
+/* Writes what an index that has all checksums becomes where it is published, at once, with these
+ * bits of a mode. Returns 0, -EEXIST (what is there is no index), or -errno; err may have a
+ * sentence. */
+int index_published_write(struct reader *index, const char *path, mode_t mode, struct err *err);

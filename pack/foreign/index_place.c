@@ -1,26 +1,20 @@
-#include "pack/foreign/index_place.h"
+/* Where an index is kept: beside the container, or else in the disk cache and in a folder of the
+ * user. */
 #include "base/digest.h"
 #include "base/io.h"
 #include "base/name.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
+#include "pack/foreign/index_internal.h"
 #include <libgen.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-/* The length of what is in front of the last part of a path. */
-static int folder_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? (int)(slash + 1 - path) : 0;
-}
-
 static int name_beside(const struct foreign_tree *tree, struct buf *ret)
 {
-	const char *path = tree->source->path;
-	int folder = folder_of(path);
+	const char *path = tree->source->path, *slash = strrchr(path, '/');
+	int folder = slash ? (int)(slash + 1 - path) : 0;
 
 	if (name_scheme(path) > 0)
 		return -ENOENT;
@@ -73,6 +67,14 @@ int index_place_name(const struct foreign_tree *tree, enum index_place place, st
 	return names[place](tree, ret);
 }
 
+bool index_file_is_kept(const struct foreign_tree *tree)
+{
+	SCOPE(buf_release) struct buf name = BUF_INIT;
+
+	return index_place_name(tree, INDEX_IN_DISK_CACHE, &name) == 0 ||
+	       index_place_name(tree, INDEX_CACHED, &name) == 0;
+}
+
 /* In a folder as /tmp nobody else can replace the container, but anybody can lay an index beside
  * it. Elsewhere, whoever can do the one can do the other. $XDG_CACHE_HOME may be such a folder, in
  * which somebody else has made those below it. */
@@ -110,31 +112,27 @@ static int make_folders(const char *path)
 	return 0;
 }
 
-/* An index has names of files: only those who may read the container may read it; or its copy. */
-static mode_t mode_of(const struct foreign_tree *tree, enum index_place place)
-{
-	struct stat st;
-
-	if (place == INDEX_IN_DISK_CACHE)
-		return 0660;
-	return stat(tree->source->path, &st) == 0 ? st.st_mode & 0666 : 0600;
-}
-
 static int write_in_place(const struct foreign_tree *tree, enum index_place place,
 			  const struct iovec *parts, int count)
 {
 	SCOPE(buf_release) struct buf name = BUF_INIT;
 	int r = index_place_name(tree, place, &name);
+	mode_t mode = 0660;
+	struct stat st;
 
 	if (r == 0 && place == INDEX_CACHED)
 		r = make_folders(name.data);
 	if (r < 0)
 		return r;
-	return io_put(name.data, mode_of(tree, place), parts, count);
+	/* An index has names of files: only those who may read the container may read it; or its
+	 * copy. */
+	if (place != INDEX_IN_DISK_CACHE)
+		mode = stat(tree->source->path, &st) == 0 ? st.st_mode & 0666 : 0600;
+	return io_put(name.data, mode, parts, count);
 }
 
 /* Commands without the disk cache find the one in the folder of the user. */
-int index_place_write(const struct foreign_tree *tree, const struct iovec *parts, int count)
+static int write_in_places(const struct foreign_tree *tree, const struct iovec *parts, int count)
 {
 	SCOPE_CLOSE int in_disk_cache = -ENOENT;
 	int r;
@@ -149,20 +147,17 @@ int index_place_write(const struct foreign_tree *tree, const struct iovec *parts
 	return r < 0 && in_disk_cache >= 0 ? steal_fd(&in_disk_cache) : r;
 }
 
-static int write_in_memory(const struct iovec *parts, int count)
-{
-	SCOPE_CLOSE int fd = memfd_create("foldfs-index", MFD_CLOEXEC);
-	int r = fd < 0 ? -errno : io_write_parts(fd, parts, count);
-
-	return r < 0 ? r : steal_fd(&fd);
-}
-
 int index_place_keep(const struct foreign_tree *tree, const struct iovec *parts, int count,
-		     struct reader **ret)
+		     bool in_memory, struct reader **ret)
 {
-	SCOPE_CLOSE int fd = index_place_write(tree, parts, count);
+	SCOPE_CLOSE int fd = write_in_places(tree, parts, count);
+	int r;
 
-	if (fd < 0)
-		fd = write_in_memory(parts, count);
+	if (fd < 0 && in_memory) {
+		fd = memfd_create("foldfs-index", MFD_CLOEXEC);
+		r = fd < 0 ? -errno : io_write_parts(fd, parts, count);
+		if (r < 0)
+			return r;
+	}
 	return fd < 0 ? fd : reader_file_open_again(fd, ret);
 }

@@ -1,13 +1,20 @@
-#include "pack/foreign/index_published.h"
+/* The index that a publisher has laid beside a file, on its server or here: NAME.foldfs-index,
+ * which 'foldpack index' writes. It is an index file with all checksums, whose key has no time,
+ * since each copy of the file has another, and an object only if it was made of a URL
+ * (index_file.h).
+ *
+ * If it belongs to the file it is kept where those of our own are, with a line `published`: its
+ * size and time. That is never published again, and of a file on this machine counts only while the
+ * publisher's is there and the same. Nothing in it is believed: it is checked as that of a pack is,
+ * leads to no bytes but those of the file, and bytes that do not fit its checksums are not served.
+ */
 #include "base/io.h"
 #include "base/le.h"
 #include "base/math.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/foreign/index_file.h"
-#include "pack/foreign/index_place.h"
-#include "pack/foreign/index_whole.h"
+#include "pack/foreign/index_internal.h"
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -97,6 +104,7 @@ static int take(const struct foreign_tree *tree, const struct index_key *key, bo
 		const struct reader_identity *state, struct index_whole *whole, struct reader **ret)
 {
 	SCOPE(buf_release) struct buf options = BUF_INIT, own = BUF_INIT;
+	struct iovec all;
 	const char *rest;
 	int r = index_whole_options(whole, &options);
 
@@ -110,16 +118,8 @@ static int take(const struct foreign_tree *tree, const struct index_key *key, bo
 		r = index_whole_put_options(whole, &own);
 	if (r < 0)
 		return r;
-	index_whole_seal(whole);
-	return index_place_keep(tree, &(struct iovec){whole->bytes.data, whole->bytes.len}, 1, ret);
-}
-
-/* Checksums do not tell that names have changed, and labels with them. */
-static bool is_older(const struct reader_identity *index, const struct foreign_source *source,
-		     bool changed)
-{
-	return (changed && !source->window.far) ||
-	       (index->written > 0 && index->written < source->opened.written);
+	all = index_whole_seal(whole);
+	return index_place_keep(tree, &all, 1, true, ret);
 }
 
 static int open_published(const struct foreign_tree *tree, struct reader **ret)
@@ -168,7 +168,10 @@ int index_published_take(const struct foreign_tree *tree, const struct index_key
 	if (r == 0)
 		r = index_whole_read(reader, most, &whole);
 	if (r == 0)
-		r = take(tree, key, is_older(&state, source, changed), &state, &whole, ret);
+		r = take(tree, key,
+			 (changed && !source->window.far) ||
+				 (state.written > 0 && state.written < source->opened.written),
+			 &state, &whole, ret);
 	if (r == 0)
 		return 0;
 	foreign_say(source->settings, source->shown, why_not(r));
@@ -219,6 +222,7 @@ int index_published_write(struct reader *index, const char *path, mode_t mode, s
 	SCOPE(buf_release) struct buf options = BUF_INIT, own = BUF_INIT;
 	SCOPE_CLOSE int fd = -1;
 	uint64_t size, written;
+	struct iovec all;
 	char hash[17];
 	int end = 0, r = index_whole_read(index, SIZE_MAX / 2, &whole);
 
@@ -233,9 +237,9 @@ int index_published_write(struct reader *index, const char *path, mode_t mode, s
 		r = index_whole_put_options(&whole, &own);
 	if (r < 0)
 		return r;
-	index_whole_seal(&whole);
+	all = index_whole_seal(&whole);
 	if (!may_replace(path))
 		return err_set(err, -EEXIST, "is there, and is no index; nothing was written");
-	fd = io_put(path, mode, &(struct iovec){whole.bytes.data, whole.bytes.len}, 1);
+	fd = io_put(path, mode, &all, 1);
 	return fd < 0 ? fd : 0;
 }

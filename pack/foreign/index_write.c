@@ -1,8 +1,6 @@
 #include "base/reader_volumes.h"
 #include "base/scope.h"
-#include "pack/foreign/index_file.h"
-#include "pack/foreign/index_place.h"
-#include "pack/foreign/index_whole.h"
+#include "pack/foreign/index_internal.h"
 #include "pack/made_names.h"
 #include "pack/xxh3.h"
 #include <inttypes.h>
@@ -13,7 +11,6 @@ struct writing {
 	struct index index;
 	struct labels labels;
 	struct buf rows; /* of struct made_row */
-	struct buf options;
 	struct format_super super;
 };
 
@@ -22,7 +19,6 @@ static void writing_release(struct writing *w)
 	index_release(&w->index);
 	labels_release(&w->labels);
 	buf_release(&w->rows);
-	buf_release(&w->options);
 }
 
 static int make_index(struct writing *w, struct err *err)
@@ -40,40 +36,45 @@ static int make_index(struct writing *w, struct err *err)
 	return tree_index(w->tree, starts, &w->index, &w->labels, err);
 }
 
-static size_t made_count(const struct foreign_tree *tree)
-{
-	return BUF_COUNT(&tree->made, struct made_row);
-}
-
 static int make_rows(struct writing *w)
 {
-	const struct made_row *all = BUF_ITEMS(&w->tree->made, const struct made_row);
+	const struct buf *made = &w->tree->made;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < made_count(w->tree); i++) {
+	for (size_t i = 0; r == 0 && i < BUF_COUNT(made, struct made_row); i++) {
 		uint8_t row[MADE_ROW_BYTES];
 
-		made_encode(&all[i], row);
+		made_encode(&BUF_ITEMS(made, const struct made_row)[i], row);
 		r = buf_add(&w->rows, row, sizeof(row));
 	}
 	return r;
 }
 
+/* They are a section like any other. */
 static int make_options(struct writing *w, const struct index_key *key, const char *format)
 {
-	const struct buf *text = &w->tree->text;
-	const struct buf *beside = &w->tree->source->beside;
-	int r = buf_addf(&w->options, "%sformat=%s\nextra=%zu %zu %016" PRIx64 INDEX_SUMS_NONE,
-			 key->text, format, text->len, made_count(w->tree),
-			 index_extra_hash(text->data, text->len, w->rows.data, w->rows.len));
+	struct index_section *section = &w->index.sections[SECTION_OPTIONS];
+	SCOPE(buf_release) struct buf options = BUF_INIT;
+	const struct foreign_tree *tree = w->tree;
+	int r = buf_addf(&options, "%sformat=%s\nextra=%zu %zu %016" PRIx64 INDEX_SUMS_NONE,
+			 key->text, format, tree->text.len, BUF_COUNT(&tree->made, struct made_row),
+			 index_extra_hash(&tree->text, &w->rows));
 
 	if (r == 0)
-		r = buf_add(&w->options, beside->data, beside->len);
-	if (r == 0 && (labels_count(&w->labels) || w->tree->style.only_names))
-		r = labels_style_write(&w->tree->style, &w->options);
-	if (r == 0 && w->tree->made_up)
-		r = made_names_write(w->tree->prefix ? w->tree->prefix : "", &w->options);
-	return r < 0 ? r : labels_write(&w->labels, &w->options);
+		r = buf_add(&options, tree->source->beside.data, tree->source->beside.len);
+	if (r == 0 && (labels_count(&w->labels) || tree->style.only_names))
+		r = labels_style_write(&tree->style, &options);
+	if (r == 0 && tree->made_up)
+		r = made_names_write(tree->prefix ? tree->prefix : "", &options);
+	if (r == 0)
+		r = labels_write(&w->labels, &options);
+	free(section->data);
+	section->data = NULL;
+	if (r == 0)
+		r = index_section_alloc(section, options.len, 0);
+	if (r == 0)
+		memcpy(section->data, options.data, options.len);
+	return r;
 }
 
 static void make_super(struct writing *w)
@@ -98,20 +99,9 @@ static void make_super(struct writing *w)
 	index_make_id(&w->super);
 }
 
-/* The options are a section like any other. */
-static int take_options(struct writing *w)
-{
-	struct index_section *section = &w->index.sections[SECTION_OPTIONS];
-
-	free(section->data);
-	if (index_section_alloc(section, w->options.len, 0) < 0)
-		return -ENOMEM;
-	memcpy(section->data, w->options.data, w->options.len);
-	return 0;
-}
-
 static int put_all(const struct writing *w, struct reader **ret)
 {
+	const struct foreign_settings *settings = w->tree->source->settings;
 	const struct buf *text = &w->tree->text;
 	uint8_t super[FORMAT_SUPER_BYTES];
 	struct iovec parts[3 + SECTION_COUNT] = {
@@ -121,7 +111,8 @@ static int put_all(const struct writing *w, struct reader **ret)
 		parts[3 + i] =
 			(struct iovec){w->index.sections[i].data, w->index.sections[i].bytes};
 	format_super_encode(&w->super, super);
-	return index_place_keep(w->tree, parts, 3 + SECTION_COUNT, ret);
+	return index_place_keep(w->tree, parts, 3 + SECTION_COUNT,
+				!settings->checking || settings->unpublished, ret);
 }
 
 int index_file_write(struct foreign_tree *tree, const struct index_key *key, const char *format,
@@ -134,17 +125,15 @@ int index_file_write(struct foreign_tree *tree, const struct index_key *key, con
 		r = make_rows(&w);
 	if (r == 0)
 		r = make_options(&w, key, format);
-	if (r == 0)
-		r = take_options(&w);
 	if (r < 0)
 		return r;
 	make_super(&w);
 	r = put_all(&w, ret);
-	return r == -EFBIG
-		       ? err_set(err, r,
-				 "its index is larger than 'ulimit -f' allows a file to be, one "
-				 "in memory, too")
-		       : r;
+	if (r == -EFBIG)
+		return err_set(err, r,
+			       "its index is larger than 'ulimit -f' allows a file to be, one in "
+			       "memory, too");
+	return r < 0 ? err_set(err, r, "its index cannot be written: %s", strerror(-r)) : 0;
 }
 
 /* --- with checksums --------------------------------------------------------------------------- */
@@ -175,11 +164,10 @@ static int put_full(struct index_whole *whole)
 	return 0;
 }
 
-int index_file_add_sums(struct foreign_tree *tree, struct reader *reader, const uint64_t *rows,
-			uint64_t count, bool full, struct reader **ret)
+int index_file_add_sums(const struct foreign_tree *tree, struct reader *reader,
+			const uint64_t *rows, uint64_t count, bool full, struct reader **ret)
 {
 	SCOPE(index_whole_release) struct index_whole whole = {0};
-	SCOPE_CLOSE int fd = -1;
 	struct iovec all;
 	int r = index_whole_read(reader, SIZE_MAX / 2, &whole);
 
@@ -189,11 +177,6 @@ int index_file_add_sums(struct foreign_tree *tree, struct reader *reader, const 
 		r = put_full(&whole);
 	if (r < 0)
 		return r;
-	index_whole_seal(&whole);
-	all = (struct iovec){whole.bytes.data, whole.bytes.len};
-	if (tree->source->settings->unpublished)
-		return index_place_keep(tree, &all, 1, ret);
-	*ret = NULL;
-	fd = index_place_write(tree, &all, 1);
-	return fd < 0 ? fd : 0;
+	all = index_whole_seal(&whole);
+	return index_place_keep(tree, &all, 1, tree->source->settings->unpublished, ret);
 }

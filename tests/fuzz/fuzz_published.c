@@ -7,7 +7,7 @@
 #include "base/scope.h"
 #include "pack/dataset_open.h"
 #include "pack/foreign/foreign.h"
-#include "pack/foreign/index_published.h"
+#include "pack/foreign/index_file.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/repair.h"
 #include <string.h>

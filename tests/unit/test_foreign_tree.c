@@ -3,9 +3,7 @@
 #include "base/reader_volumes.h"
 #include "base/scope.h"
 #include "pack/dataset_open.h"
-#include "pack/foreign/index_file.h"
-#include "pack/foreign/index_published.h"
-#include "pack/foreign/index_whole.h"
+#include "pack/foreign/index_internal.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/test.h"
 #include <fcntl.h>
@@ -439,7 +437,7 @@ TEST_OF(f, a_damaged_index_is_none)
 static void publish(struct fixture *f, char name[static 128])
 {
 	SCOPE(reader_release) struct reader *index = NULL;
-	struct reader *none;
+	struct reader *full;
 	const uint64_t sum = 5;
 	struct index_key key;
 	char own[128];
@@ -448,9 +446,9 @@ static void publish(struct fixture *f, char name[static 128])
 	open_dataset(f);
 	assert_int_equal(index_key_make(&f->tree, &key), 0);
 	assert_int_equal(index_file_find(&f->tree, &key, &index), 0);
-	assert_int_equal(index_file_add_sums(&f->tree, index, &sum, 1, true, &none), 0);
-	reader_free(steal_ptr(&index));
-	assert_int_equal(index_file_find(&f->tree, &key, &index), 0);
+	assert_int_equal(index_file_add_sums(&f->tree, index, &sum, 1, true, &full), 0);
+	reader_free(index);
+	index = full;
 	snprintf(name, 128, "%s.foldfs-index", f->path);
 	assert_int_equal(index_published_write(index, name, 0644, NULL), 0);
 	snprintf(own, sizeof(own), "%s/.x.data.foldfs-index", f->dir);

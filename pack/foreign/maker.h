@@ -11,12 +11,12 @@
  *	R offset length    bytes                 fewer where the file ends, or, with one more
  *	                                         field, the page
  *	W offset length    -                     will be asked for soon
- *	x page             bytes                 unpacked; a page is five numbers: maker_pages.h
+ *	x page             bytes                 unpacked; a page: five numbers
  *	K page             -                     is held, for R, V and files that lie in it
- *	V offset length count  sizes             of values there: maker_pages_sizes()
+ *	V offset length count  sizes             of values there: give_sizes()
  *	B end              + and bytes           foreign_read_beside(); nothing: it is not there,
  *	                                         or, with one more field, cannot be read
- *	k count, key       records               of an LMDB: the next, or from a key on: records.h
+ *	k count, key       records               of an LMDB: the next, or from a key on
  *	v head, tail,      bytes                 so many first and last bytes of values, whose
  *	  offset, size ..                        places the fields say; all bytes of shorter ones
  *	a the same         -                     will be asked for soon
@@ -26,9 +26,9 @@
  *	C names            -                     foreign_tree_classes()
  *	T path, bytes      -                     foreign_add_text()
  *	P                  -                     foreign_tree_prefix()
- *	L count            -                     foreign_tree_lacks()
+ *	L count            -                     inputs are left out
  *	Z                  -                     foreign_tree_restart()
- *	G counted, several -                     enum labels_counted, _several: their numbers
+ *	G counted, several -                     numbers of enum labels_counted, _several
  *	E what, sentence   -                     it failed; or D: done
  *
  * Of archives (pack/foreign/settings.h: struct foreign_watch):

@@ -4,6 +4,7 @@
 #include "pack/foreign/tree_internal.h"
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #define ERRNO_MOST 4095
@@ -41,11 +42,20 @@ static bool is_number(const char *field, uint64_t *ret)
 	return cut_number(&field, ret) && !*field;
 }
 
-bool message_number(struct message *message, uint64_t *ret)
+bool message_numbers(struct message *message, ...)
 {
-	const char *field = message_field(message);
+	bool right = true;
+	va_list numbers;
+	uint64_t *ret;
 
-	return field && is_number(field, ret);
+	va_start(numbers, message);
+	while (right && (ret = va_arg(numbers, uint64_t *))) {
+		const char *field = message_field(message);
+
+		right = field && is_number(field, ret);
+	}
+	va_end(numbers);
+	return right;
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -56,7 +66,7 @@ struct row {
 	struct foreign_pixels pixels;
 	struct buf pieces; /* struct foreign_piece */
 	uint32_t first;	   /* the file that it is a second name of */
-	const struct maker_pages *pages;
+	const struct held_page *page;
 };
 
 static void row_release(struct row *row)
@@ -113,17 +123,6 @@ static bool is_pieces(const char *field, struct row *row)
 	return true;
 }
 
-static bool is_first(const char *field, struct row *row)
-{
-	uint64_t number;
-
-	if (!is_number(field, &number) || number > UINT32_MAX)
-		return false;
-	row->first = (uint32_t)number;
-	row->file.second_name_of = &row->first;
-	return true;
-}
-
 /* A letter, and what follows it. */
 static bool take_field(const char *field, struct row *row)
 {
@@ -172,7 +171,7 @@ static bool take_field(const char *field, struct row *row)
 		file->pixels = &row->pixels;
 		return is_pixels(value, &row->pixels);
 	case 'k':
-		file->packed = &row->pages->place;
+		file->packed = &row->page->place;
 		return file->packed->count > 0;
 	case 'h':
 		return is_pieces(value, row);
@@ -186,44 +185,45 @@ static bool take_field(const char *field, struct row *row)
 		file->unpacked = true;
 		return true;
 	case '2':
-		return is_first(value, row);
+		file->second_name_of = &row->first;
+		if (!is_number(value, &number) || number > UINT32_MAX)
+			return false;
+		row->first = (uint32_t)number;
+		return true;
 	default:
 		return false;
 	}
 }
 
-/* A second name is that of a file. */
-static bool has_first(const struct foreign_tree *tree, const struct row *row)
-{
-	return !row->file.second_name_of ||
-	       (row->first < tree_count(tree) && tree_rows(tree)[row->first].kind == FORMAT_FILE);
-}
-
-static int add_file(struct message *message, const struct maker_pages *pages,
+static int add_file(struct message *message, const struct held_page *page,
 		    struct foreign_tree *tree, struct err *err)
 {
-	SCOPE(row_release) struct row row = {.file = {.label = FOREIGN_NO_LABEL}, .pages = pages};
+	SCOPE(row_release) struct row row = {.file = {.label = FOREIGN_NO_LABEL}, .page = page};
+	struct foreign_file *file = &row.file;
 	const char *field;
 
 	while ((field = message_field(message))) {
 		if (*field == 'b' || *field == 'B') { /* all that is left: it may have NULs */
-			row.file.in_memory = *field == 'b';
-			row.file.head.data = field + 1;
-			row.file.head.len = (size_t)(message->end - field) - 2;
+			file->in_memory = *field == 'b';
+			file->head.data = field + 1;
+			file->head.len = (size_t)(message->end - field) - 2;
 			break;
 		}
 		if (!take_field(field, &row))
-			return message_broken(err);
+			return MAKES_NO_SENSE;
 	}
-	if (row.file.packed && (row.file.pixels || row.file.pieces))
-		return message_broken(err);
-	if (row.file.packed && row.file.offset <= row.file.packed->size) {
-		row.file.in_memory = true;
-		row.file.head.data = (const char *)pages->held.data + row.file.offset;
-		row.file.head.len =
-			(size_t)min(row.file.size, row.file.packed->size - row.file.offset);
+	if (file->packed && (file->pixels || file->pieces))
+		return MAKES_NO_SENSE;
+	if (file->packed && file->offset <= file->packed->size) {
+		file->in_memory = true;
+		file->head.data = page->bytes.data + file->offset;
+		file->head.len = (size_t)min(file->size, file->packed->size - file->offset);
 	}
-	return has_first(tree, &row) ? foreign_add(tree, &row.file, err) : message_broken(err);
+	/* A second name is that of a file. */
+	if (file->second_name_of &&
+	    (row.first >= tree_count(tree) || tree_rows(tree)[row.first].kind != FORMAT_FILE))
+		return MAKES_NO_SENSE;
+	return foreign_add(tree, file, err);
 }
 
 /* --- what else is said ------------------------------------------------------------------------ */
@@ -270,13 +270,6 @@ int message_answer_failure(int error, const struct err *err, struct buf *ret)
 	return buf_addf(ret, "%d%c%s%c", -error, 0, sentence, 0);
 }
 
-static int note(struct message *message, struct foreign_tree *tree, struct err *err)
-{
-	const char *sentence = message_field(message);
-
-	return sentence ? foreign_tree_note(tree, "%s", sentence) : message_broken(err);
-}
-
 static int name_classes(struct message *message, struct foreign_tree *tree)
 {
 	SCOPE(buf_release) struct buf names = BUF_INIT;
@@ -293,123 +286,97 @@ static int name_classes(struct message *message, struct foreign_tree *tree)
 					    BUF_COUNT(&names, struct foreign_text));
 }
 
-static int add_text(struct message *message, struct foreign_tree *tree, struct err *err)
+static int tell_damage(const char *sentence, const struct foreign_watch *watch, struct err *err)
 {
-	const char *path = message_field(message);
-
-	/* Its bytes end with the NUL of a field, and may have others. */
-	if (!path || message->at == message->end)
-		return message_broken(err);
-	return foreign_add_text(tree, path, message->at, (size_t)(message->end - message->at) - 1,
-				err);
-}
-
-static int note_style(struct message *message, struct foreign_tree *tree, struct err *err)
-{
-	uint64_t counted, several;
-
-	if (!message_number(message, &counted) || counted > LABELS_FROM_ZERO ||
-	    !message_number(message, &several) || several > LABELS_FIRSTS)
-		return message_broken(err);
-	foreign_tree_counted(tree, (enum labels_counted)counted);
-	foreign_tree_several(tree, (enum labels_several)several);
-	return 0;
-}
-
-static int note_lacking(struct message *message, struct foreign_tree *tree, struct err *err)
-{
-	uint64_t count;
-
-	if (!message_number(message, &count))
-		return message_broken(err);
-	foreign_tree_lacks(tree, count);
-	return 0;
-}
-
-/* --- archives --------------------------------------------------------------------------------- */
-
-/* The number of a file that was added. */
-static bool take_file(struct message *message, const struct foreign_tree *tree, uint64_t *ret)
-{
-	return message_number(message, ret) && *ret < tree_count(tree);
-}
-
-static int drop(struct message *message, struct foreign_tree *tree, struct err *err)
-{
-	uint64_t file;
-
-	if (!take_file(message, tree, &file))
-		return message_broken(err);
-	foreign_tree_drop(tree, (size_t)file);
-	return 0;
-}
-
-static int change(struct message *message, struct foreign_tree *tree, struct err *err)
-{
-	uint64_t file, mode;
-	const char *field;
-	int64_t mtime;
-
-	if (!take_file(message, tree, &file) || !message_number(message, &mode) ||
-	    !(field = message_field(message)) || !is_signed(field, &mtime))
-		return message_broken(err);
-	foreign_tree_attr(tree, (size_t)file, (mode_t)mode, mtime);
-	return 0;
-}
-
-static int leave_out(struct message *message, const struct foreign_watch *watch, struct err *err)
-{
-	const char *path = message_field(message), *what = message_field(message);
-	uint64_t flaw;
-
-	if (!watch || !what || !message_number(message, &flaw) || flaw > FOREIGN_UNWANTED)
-		return message_broken(err);
-	return watch->left_out(watch->context, path, what, (enum foreign_flaw)flaw);
-}
-
-static int tell_damage(struct message *message, const struct foreign_watch *watch, struct err *err)
-{
-	const char *sentence = message_field(message);
 	struct err why = {0};
-	int r;
+	int r = fail(-EBADMSG, sentence, &why);
 
-	if (!sentence)
-		return message_broken(err);
-	r = fail(-EBADMSG, sentence, &why);
 	if (watch)
 		r = watch->broken(watch->context, r, &why);
 	return r < 0 ? fail(r, sentence, err) : 0;
 }
 
-int message_take(struct message *message, const struct maker_pages *pages,
-		 struct foreign_tree *tree, struct err *err)
+/* What is said of archives. */
+static int take_of_archive(struct message *message, struct foreign_tree *tree, struct err *err)
 {
+	const struct foreign_watch *watch = tree->source->settings->watch;
+	const char *text, *what;
+	uint64_t file, mode, flaw;
+	int64_t mtime;
+
+	switch (message->letter) {
+	case 'X':
+		if (!message_numbers(message, &file, NULL) || file >= tree_count(tree))
+			return MAKES_NO_SENSE;
+		foreign_tree_drop(tree, (size_t)file);
+		return 0;
+	case 'M':
+		if (!message_numbers(message, &file, &mode, NULL) || file >= tree_count(tree) ||
+		    !(text = message_field(message)) || !is_signed(text, &mtime))
+			return MAKES_NO_SENSE;
+		foreign_tree_attr(tree, (size_t)file, (mode_t)mode, mtime);
+		return 0;
+	case 'O':
+		text = message_field(message);
+		what = message_field(message);
+		if (!watch || !what || !message_numbers(message, &flaw, NULL) ||
+		    flaw > FOREIGN_UNWANTED)
+			return MAKES_NO_SENSE;
+		return watch->left_out(watch->context, text, what, (enum foreign_flaw)flaw);
+	case 'H':
+		text = message_field(message);
+		return text ? tell_damage(text, watch, err) : MAKES_NO_SENSE;
+	default:
+		return MAKES_NO_SENSE;
+	}
+}
+
+static int take(struct message *message, const struct held_page *page, struct foreign_tree *tree,
+		struct err *err)
+{
+	uint64_t count, counted, several;
+	const char *text;
+
 	switch (message->letter) {
 	case 'F':
-		return add_file(message, pages, tree, err);
+		return add_file(message, page, tree, err);
 	case 'N':
-		return note(message, tree, err);
+		text = message_field(message);
+		return text ? foreign_tree_note(tree, "%s", text) : MAKES_NO_SENSE;
 	case 'C':
 		return name_classes(message, tree);
 	case 'T':
-		return add_text(message, tree, err);
+		text = message_field(message);
+		if (!text || message->at == message->end)
+			return MAKES_NO_SENSE;
+		/* Its bytes end with the NUL of a field, and may have others. */
+		return foreign_add_text(tree, text, message->at,
+					(size_t)(message->end - message->at) - 1, err);
 	case 'P':
 		return foreign_tree_prefix(tree);
 	case 'L':
-		return note_lacking(message, tree, err);
+		if (!message_numbers(message, &count, NULL))
+			return MAKES_NO_SENSE;
+		tree->lacks += count;
+		return 0;
 	case 'G':
-		return note_style(message, tree, err);
+		if (!message_numbers(message, &counted, &several, NULL) ||
+		    counted > LABELS_FROM_ZERO || several > LABELS_FIRSTS)
+			return MAKES_NO_SENSE;
+		tree->style.counted = (enum labels_counted)counted;
+		tree->style.several = (enum labels_several)several;
+		return 0;
 	case 'Z':
 		return foreign_tree_restart(tree, err);
-	case 'X':
-		return drop(message, tree, err);
-	case 'M':
-		return change(message, tree, err);
-	case 'O':
-		return leave_out(message, tree->source->settings->watch, err);
-	case 'H':
-		return tell_damage(message, tree->source->settings->watch, err);
 	default:
-		return message_broken(err);
+		return take_of_archive(message, tree, err);
 	}
+}
+
+int message_take(struct message *message, const struct held_page *page, struct foreign_tree *tree,
+		 struct err *err)
+{
+	int r = take(message, page, tree, err);
+
+	return r == MAKES_NO_SENSE ? message_broken(err) : r;
 }

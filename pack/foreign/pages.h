@@ -5,7 +5,7 @@
 
 #include "base/reader.h"
 #include "pack/foreign/codec.h"
-#include "pack/foreign/pages_shared.h"
+#include "pack/foreign/settings.h"
 
 struct page {
 	uint32_t packed, unpacked; /* bytes */

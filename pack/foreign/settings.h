@@ -3,8 +3,7 @@
 
 #include "base/err.h"
 #include "base/opt.h"
-#include "pack/foreign/makers.h"
-#include "pack/foreign/pages_shared.h"
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -13,8 +12,39 @@ enum foreign_layout_of_tar { FOREIGN_AUTO, FOREIGN_TREE, FOREIGN_CLASSES };
  * name. AUTO: by both only where names are sorted otherwise than labels, or one is that of two. */
 enum foreign_folders { FOREIGN_FOLDERS_AUTO, FOREIGN_FOLDERS_NAMES, FOREIGN_FOLDERS_NUMBERS };
 
-struct labels;
 struct notices;
+
+/* Unpacked pages (pages.h) of all files of a mount, or of a command. Nothing is to be released once
+ * these are closed. */
+struct pages {
+	pthread_mutex_t lock;
+	pthread_cond_t ready;	  /* a page has become it */
+	struct pages_kept *first; /* protected by lock: the one used last */
+};
+
+#define PAGES_INIT                                                                   \
+	{                                                                            \
+		.lock = PTHREAD_MUTEX_INITIALIZER, .ready = PTHREAD_COND_INITIALIZER \
+	}
+
+/* Scripts (maker.h) that are done with a file, and take the next one of a set: to start one takes
+ * as long as many small files. Any thread. */
+#define MAKERS_MOST 16
+
+struct makers {
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* one is not busy any more */
+	/* What follows is protected by lock: */
+	struct maker_process *resting[MAKERS_MOST];
+	unsigned count, busy;
+};
+
+#define MAKERS_INIT                                                                    \
+	{                                                                              \
+		.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER \
+	}
+
+void makers_release(struct makers *makers); /* their scripts end */
 
 /* Who makes checksums. Any thread. */
 struct foreign_checking {
@@ -88,8 +118,7 @@ struct foreign_settings {
 	void (*notice)(const char *line);
 	/* Takes what is to be said once of all files that are opened; NULL: it is told at once. */
 	struct notices *notices;
-	/* Adds checksums to an index that lacks some, by reading all of the file; NULL: does not.
-	 * */
+	/* Adds checksums to an index that lacks some, by reading all of the file; or NULL. */
 	const struct foreign_checking *checking;
 	/* Folder for indexes that cannot lie beside their files; NULL: there is only the user's. */
 	const char *index_folder;

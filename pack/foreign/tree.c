@@ -389,26 +389,6 @@ int foreign_tree_note(struct foreign_tree *tree, const char *format, ...)
 	return buf_add(&tree->notes, "", 1);
 }
 
-int foreign_tree_note_count(struct foreign_tree *tree, uint64_t count, const char *format)
-{
-	return count ? foreign_tree_note(tree, format, count) : 0;
-}
-
-void foreign_tree_counted(struct foreign_tree *tree, enum labels_counted counted)
-{
-	tree->style.counted = counted;
-}
-
-void foreign_tree_several(struct foreign_tree *tree, enum labels_several several)
-{
-	tree->style.several = several;
-}
-
-void foreign_tree_lacks(struct foreign_tree *tree, uint64_t count)
-{
-	tree->lacks += count;
-}
-
 void foreign_tree_say_notes(const struct foreign_tree *tree)
 {
 	const char *note = tree->notes.data, *end = note + tree->notes.len;

@@ -104,18 +104,8 @@ int foreign_add_text(struct foreign_tree *tree, const char *path, const void *by
  * or -ENOMEM. */
 int foreign_tree_prefix(struct foreign_tree *tree);
 
-/* Say how labels were read where a file does not say so: pack/labels.h. Other files of a set may
- * know better. */
-void foreign_tree_counted(struct foreign_tree *tree, enum labels_counted counted);
-void foreign_tree_several(struct foreign_tree *tree, enum labels_several several);
-
 /* Notes a line for the user: what the format holds and the tree does not, as "2 records without an
  * image are left out". It is told after the scan. */
 int foreign_tree_note(struct foreign_tree *tree, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The same with a count, as "%" PRIu64 " records without an image are left out". Notes nothing if
- * the count is 0. */
-int foreign_tree_note_count(struct foreign_tree *tree, uint64_t count, const char *format);
-/* Counts inputs that a folder would have, and the tree has not. */
-void foreign_tree_lacks(struct foreign_tree *tree, uint64_t count);
 void foreign_tree_say_notes(const struct foreign_tree *tree);

@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	SCOPE(reader_release) struct reader *reader = NULL;
 	SCOPE_CLOSE int fd = fuzz_file(data, size);
 	const struct foreign_settings settings = {0};
-	const struct maker_pages pages = {0};
+	const struct held_page page = {0};
 	struct message message;
 	struct err err = {0};
 	int r = 0;
@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (message.at < message.end && message.end[-1])
 			continue; /* as maker.c sees to */
 		r = message.letter == 'E' ? message_fail(&message, &err)
-					  : message_take(&message, &pages, &tree, &err);
+					  : message_take(&message, &page, &tree, &err);
 	}
 	must(r == 0 || err.text[0]);
 	check_tree(&tree);

@@ -82,7 +82,7 @@ class Memory:
             raise Enough
 
     def unpack(self, _record, codec, offset, packed, size):
-        """As maker_pages.h has it."""
+        """As take_page() of maker.c does it."""
         try:
             page = zlib.decompress(self.data[offset:offset + packed], 47) if codec == 2 else b""
         except zlib.error:

@@ -32,9 +32,9 @@ FIXTURE(f, struct fixture, setup, teardown);
 static int take(struct fixture *f, char letter, const char *fields, size_t len)
 {
 	struct message message = {.letter = letter, .at = fields, .end = fields + len};
-	const struct maker_pages pages = {0};
+	const struct held_page page = {0};
 
-	return message_take(&message, &pages, &f->tree, &f->err);
+	return message_take(&message, &page, &f->tree, &f->err);
 }
 
 static const char *file(struct fixture *f, size_t i)

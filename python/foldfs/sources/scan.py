@@ -177,7 +177,7 @@ class Source:
         for offset, size in places:
             self.channel.say(b"W", b"%d" % offset, b"%d" % size)
 
-    # A page of compressed bytes is (record, codec, offset, packed, unpacked): maker_pages.h.
+    # A page of compressed bytes is (record, codec, offset, packed, unpacked): struct maker_page.
 
     def unpack_page(self, page):
         return self.channel.ask(b"x", *(b"%d" % number for number in page), expected=page[-1])

@@ -99,12 +99,6 @@ static int note_labels(struct foreign_tree *tree)
 		r = foreign_tree_note(
 			tree, "%" PRIu64 " records have a label below -1, which is taken as none",
 			tree->odd);
-	if (r == 0 && tree->merged)
-		r = foreign_tree_note(tree,
-				      "%" PRIu64
-				      " images are in the folder of another class, as "
-				      "classes %s are one: a slash becomes _",
-				      tree->merged, tree->merged_as);
 	return r;
 }
 

@@ -18,8 +18,9 @@
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
-static int find_items(struct tree_list *list, struct err *err)
+static int find_items(struct foreign_tree *tree, struct tree_list *list, struct err *err)
 {
+	bool noted = list != &tree->classes;
 	struct foreign_text item;
 	struct err why = {0};
 	uint64_t last = 0;
@@ -31,19 +32,24 @@ static int find_items(struct tree_list *list, struct err *err)
 	while (r == 0 && lines_next(&lines, &item.data, &item.len)) {
 		size_t number = BUF_COUNT(&list->items, item);
 
-		if (number && lines.line != last + 1 && !list->shifted) {
-			list->shifted = lines.line;
-			list->shifted_to = number;
+		r = buf_add(&list->items, &item, sizeof(item));
+		/* A label is the place of its name in the list, which may not be what a blank line
+		 * meant. */
+		if (r == 0 && number && lines.line != last + 1 && !noted) {
+			r = foreign_tree_note(tree,
+					      "%s: empty lines and comments are not counted: line "
+					      "%" PRIu64 " is label %zu",
+					      list->name, lines.line, number);
+			noted = true;
 		}
 		last = lines.line;
-		r = buf_add(&list->items, &item, sizeof(item));
 	}
 	if (r == 0 && list->items.len == 0)
 		r = err_set(err, -EINVAL, "%s: an empty list", list->name);
 	return r;
 }
 
-static int read_list(struct foreign_source *source, const char *name, struct tree_list *ret,
+static int read_list(struct foreign_tree *tree, const char *name, struct tree_list *ret,
 		     struct err *err)
 {
 	int r;
@@ -51,18 +57,8 @@ static int read_list(struct foreign_source *source, const char *name, struct tre
 	if (!name)
 		return 0;
 	ret->name = name;
-	r = foreign_read_named(source, name, &ret->text, err);
-	return r < 0 ? r : find_items(ret, err);
-}
-
-/* A label is the place of its name in the list, which may not be what a blank line meant. */
-static int note_uncounted(struct foreign_tree *tree, const struct tree_list *list)
-{
-	if (!list->shifted)
-		return 0;
-	return foreign_tree_note(
-		tree, "%s: empty lines and comments are not counted: line %" PRIu64 " is label %zu",
-		list->name, list->shifted, list->shifted_to);
+	r = foreign_read_named(tree->source, name, &ret->text, err);
+	return r < 0 ? r : find_items(tree, ret, err);
 }
 
 int foreign_tree_init(struct foreign_tree *tree, struct foreign_source *source, struct err *err)
@@ -70,13 +66,12 @@ int foreign_tree_init(struct foreign_tree *tree, struct foreign_source *source, 
 	int r;
 
 	*tree = (struct foreign_tree){.source = source, .most_label = -1};
-	r = read_list(source, source->settings->classes, &tree->classes, err);
+	r = read_list(tree, source->settings->classes, &tree->classes, err);
 	foreign_text_flatten(tree->classes.text.data, tree->classes.text.len);
-	if (r == 0)
-		r = note_uncounted(tree, &tree->classes);
-	if (r == 0)
-		tree_choose_folders(tree);
-	return r < 0 ? r : read_list(source, source->settings->names, &tree->names, err);
+	if (r < 0)
+		return r;
+	tree_choose_folders(tree);
+	return read_list(tree, source->settings->names, &tree->names, err);
 }
 
 void foreign_tree_release(struct foreign_tree *tree)
@@ -91,9 +86,6 @@ void foreign_tree_release(struct foreign_tree *tree)
 	buf_release(&tree->classes.items);
 	buf_release(&tree->names.text);
 	buf_release(&tree->names.items);
-	buf_release(&tree->spelled);
-	path_table_release(&tree->folders);
-	free(tree->merged_as);
 	free(tree->prefix);
 	reader_free(tree->unpacked);
 }
@@ -135,30 +127,27 @@ static int check_pieces(const struct foreign_file *file, uint64_t all, struct er
 				 file->record);
 }
 
-static uint64_t unpacked_size(const struct foreign_tree *tree)
-{
-	struct reader_identity identity;
-
-	return tree->unpacked && reader_identity(tree->unpacked, &identity) == 0 ? identity.size
-										 : 0;
-}
-
-/* Whether its bytes lie in the source, or in its page. */
+/* Whether its bytes lie in the source, or in its page, or in what was unpacked. */
 static int check_place(const struct foreign_tree *tree, const struct foreign_file *file,
 		       struct err *err)
 {
-	uint64_t all = file->packed	? file->packed->size
-		       : file->unpacked ? unpacked_size(tree)
-					: tree->source->size;
 	uint64_t bytes = file->pixels ? foreign_pixels_bytes(file->pixels) : file->size;
+	struct reader_identity unpacked = {0};
+	uint64_t all = tree->source->size;
 
+	if (file->packed)
+		all = file->packed->size;
+	else if (file->unpacked)
+		all = tree->unpacked && reader_identity(tree->unpacked, &unpacked) == 0
+			      ? unpacked.size
+			      : 0;
 	if (file->pixels && (bytes == 0 || file->size != bytes))
 		return err_set(err, -EBADMSG,
 			       "record %" PRIu64 ": %" PRIu64 " bytes are not %u x %u pixels",
 			       file->record, file->size, file->pixels->width, file->pixels->height);
 	if (file->pieces)
 		return check_pieces(file, all, err);
-	if ((file->offset > all || bytes > all - file->offset))
+	if (file->offset > all || bytes > all - file->offset)
 		return err_set(err, -EBADMSG,
 			       "record %" PRIu64 ": its %" PRIu64 " bytes at %" PRIu64
 			       " are not all in the %s",
@@ -170,18 +159,6 @@ static int add_made(struct foreign_tree *tree, const struct made_row *row)
 {
 	tree->made_end = made_end(row);
 	return buf_add(&tree->made, row, sizeof(*row));
-}
-
-static int add_picture(struct foreign_tree *tree, const struct foreign_file *file,
-		       struct tree_row *row)
-{
-	const struct made_row made = {
-		.start = tree->made_end, .offset = file->offset, .pixels = *file->pixels};
-
-	row->volume = TREE_MADE;
-	row->offset = made.start;
-	row->size = made_size(&made);
-	return add_made(tree, &made);
 }
 
 static int add_page(struct foreign_tree *tree, const struct foreign_packed *page)
@@ -200,18 +177,6 @@ static int add_page(struct foreign_tree *tree, const struct foreign_packed *page
 
 		r = add_made(tree, &made);
 	}
-	return r;
-}
-
-static int add_packed(struct foreign_tree *tree, const struct foreign_file *file,
-		      struct tree_row *row)
-{
-	int r = 0;
-
-	if (!tree->made.len || tree->page != file->packed->offset)
-		r = add_page(tree, file->packed);
-	row->volume = TREE_MADE;
-	row->offset = tree->page_start + file->offset;
 	return r;
 }
 
@@ -237,20 +202,38 @@ static int add_piece(struct foreign_tree *tree, uint64_t offset, uint64_t len, u
 }
 
 /* A file with holes: the last piece ends where the next row may begin. */
-static int add_pieces(struct foreign_tree *tree, const struct foreign_file *file,
-		      struct tree_row *row)
+static int add_pieces(struct foreign_tree *tree, const struct foreign_file *file)
 {
 	const struct foreign_piece *pieces = file->pieces;
 	size_t count = file->piece_count;
 	uint64_t end = (file->size + READER_PAGE - 1) / READER_PAGE * READER_PAGE;
-	int r;
+	int r = add_piece(tree, 0, 0, count ? pieces[0].at : end);
 
-	row->volume = TREE_MADE;
-	row->offset = tree->made_end;
-	r = add_piece(tree, 0, 0, count ? pieces[0].at : end);
 	for (size_t i = 0; r == 0 && i < count; i++)
 		r = add_piece(tree, pieces[i].offset, pieces[i].len,
 			      (i + 1 < count ? pieces[i + 1].at : end) - pieces[i].at);
+	return r;
+}
+
+/* A file whose bytes are not as they are in the source. */
+static int add_by_rows(struct foreign_tree *tree, const struct foreign_file *file,
+		       struct tree_row *row)
+{
+	struct made_row picture = {.start = tree->made_end, .offset = file->offset};
+	int r = 0;
+
+	row->volume = TREE_MADE;
+	row->offset = tree->made_end;
+	if (file->pieces)
+		return add_pieces(tree, file);
+	if (file->pixels) {
+		picture.pixels = *file->pixels;
+		row->size = made_size(&picture);
+		return add_made(tree, &picture);
+	}
+	if (!tree->made.len || tree->page != file->packed->offset)
+		r = add_page(tree, file->packed);
+	row->offset = tree->page_start + file->offset;
 	return r;
 }
 
@@ -270,19 +253,6 @@ static void add_second_name(struct foreign_tree *tree, const struct foreign_file
 	row->mode = first->mode;
 	row->has_mode = first->has_mode;
 	row->mtime = first->mtime;
-}
-
-static int add_target(struct foreign_tree *tree, const struct foreign_file *file,
-		      struct tree_row *row, struct err *err)
-{
-	if (file->target.len > FOREIGN_PATH_MOST)
-		return err_set(err, -EBADMSG,
-			       "record %" PRIu64 ": its target is longer than 4095 bytes",
-			       file->record);
-	row->kind = FORMAT_SYMLINK;
-	row->offset = tree->targets.len;
-	row->size = file->target.len;
-	return buf_add(&tree->targets, file->target.data, file->target.len);
 }
 
 static int add_row(struct foreign_tree *tree, const struct tree_row *row, struct err *err)
@@ -329,16 +299,22 @@ int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, stru
 	say_progress(tree);
 	if (r == 0)
 		r = tree_name(tree, file, &row, err);
-	if (r == 0 && file->target.data)
-		r = add_target(tree, file, &row, err);
-	else if (r == 0 && bytes && file->pixels)
-		r = add_picture(tree, file, &row);
-	else if (r == 0 && bytes && file->packed)
-		r = add_packed(tree, file, &row);
-	else if (r == 0 && bytes && file->pieces)
-		r = add_pieces(tree, file, &row);
-	else if (r == 0 && file->second_name_of)
+	if (r < 0)
+		return r;
+	if (file->target.data) {
+		if (file->target.len > FOREIGN_PATH_MOST)
+			return err_set(err, -EBADMSG,
+				       "record %" PRIu64 ": its target is longer than 4095 bytes",
+				       file->record);
+		row.kind = FORMAT_SYMLINK;
+		row.offset = tree->targets.len;
+		row.size = file->target.len;
+		r = buf_add(&tree->targets, file->target.data, file->target.len);
+	} else if (file->second_name_of) {
 		add_second_name(tree, file, &row);
+	} else if (bytes && (file->pixels || file->packed || file->pieces)) {
+		r = add_by_rows(tree, file, &row);
+	}
 	return r < 0 ? r : add_row(tree, &row, err);
 }
 

@@ -28,25 +28,19 @@ struct foreign_text tree_item(const struct tree_list *list, uint64_t number)
 	return number < BUF_COUNT(&list->items, *items) ? items[number] : (struct foreign_text){0};
 }
 
-static bool list_is_sorted(const struct foreign_tree *tree)
+void tree_choose_folders(struct foreign_tree *tree)
 {
 	const struct foreign_text *names =
 		BUF_ITEMS(&tree->classes.items, const struct foreign_text);
-
-	for (size_t i = 1; i < class_count(tree); i++)
-		if (bytes_compare(names[i - 1].data, names[i - 1].len, names[i].data,
-				  names[i].len) >= 0)
-			return false;
-	return true;
-}
-
-void tree_choose_folders(struct foreign_tree *tree)
-{
 	int choice = tree->source->settings->class_folders;
+	bool sorted = true;
 
+	for (size_t i = 1; sorted && i < class_count(tree); i++)
+		sorted = bytes_compare(names[i - 1].data, names[i - 1].len, names[i].data,
+				       names[i].len) < 0;
 	tree->style.asked = choice != FOREIGN_FOLDERS_AUTO;
-	tree->style.numbered = choice == FOREIGN_FOLDERS_NUMBERS ||
-			       (choice == FOREIGN_FOLDERS_AUTO && !list_is_sorted(tree));
+	tree->style.numbered =
+		choice == FOREIGN_FOLDERS_NUMBERS || (choice == FOREIGN_FOLDERS_AUTO && !sorted);
 	tree->style.listed = class_count(tree) > 0;
 	tree->style.width = labels_width((int64_t)class_count(tree) - 1);
 }
@@ -146,15 +140,6 @@ static bool has_gaps(const struct foreign_tree *tree)
 	return false;
 }
 
-/* Whether its number is not as it should be. */
-static bool is_wrong(const struct foreign_tree *tree, const struct tree_row *row)
-{
-	bool named = row->class_len > name_at(class_of(tree, row)) + row->number_len;
-	bool wants = tree->style.numbered || !named;
-
-	return row->label >= 0 && row->number_len != (wants ? tree->style.width + named : 0);
-}
-
 static int rename_row(const struct foreign_tree *tree, struct tree_row *row, struct buf *paths,
 		      struct err *err)
 {
@@ -199,15 +184,21 @@ static int rename_all(struct foreign_tree *tree, struct err *err)
 
 static int number_classes(struct foreign_tree *tree, struct err *err)
 {
+	struct labels_style *style = &tree->style;
 	bool wrong = false;
 
 	if (tree->source->settings->class_folders == FOREIGN_FOLDERS_AUTO && !class_count(tree))
-		tree->style.numbered = !is_in_order(tree) ||
-				       (tree->source->settings->empty_classes && has_gaps(tree));
-	if (labels_width(tree->most_label) > tree->style.width)
-		tree->style.width = labels_width(tree->most_label);
-	for (size_t i = 0; !wrong && i < tree_count(tree); i++)
-		wrong = is_wrong(tree, &tree_rows(tree)[i]);
+		style->numbered = !is_in_order(tree) ||
+				  (tree->source->settings->empty_classes && has_gaps(tree));
+	if (labels_width(tree->most_label) > style->width)
+		style->width = labels_width(tree->most_label);
+	for (size_t i = 0; !wrong && i < tree_count(tree); i++) {
+		const struct tree_row *row = &tree_rows(tree)[i];
+		bool named = row->class_len > name_at(class_of(tree, row)) + row->number_len;
+
+		wrong = row->label >= 0 &&
+			row->number_len != (style->numbered || !named ? style->width + named : 0);
+	}
 	return wrong ? rename_all(tree, err) : 0;
 }
 

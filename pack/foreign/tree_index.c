@@ -72,17 +72,6 @@ static int compare_rows(const void *a, const void *b, void *tree)
 			     y->path_len);
 }
 
-static void forget_dropped(struct foreign_tree *tree)
-{
-	struct tree_row *rows = tree_rows(tree);
-	size_t kept = 0;
-
-	for (size_t i = 0; i < tree_count(tree); i++)
-		if (!rows[i].dropped)
-			rows[kept++] = rows[i];
-	tree->rows.len = kept * sizeof(*rows);
-}
-
 /* Most formats have their files in order. */
 void tree_sort(struct foreign_tree *tree)
 {
@@ -96,16 +85,6 @@ void tree_sort(struct foreign_tree *tree)
 }
 
 /* --- entries ---------------------------------------------------------------------------------- */
-
-static int twice(const struct foreign_tree *tree, uint32_t row, const char *what, struct err *err)
-{
-	const struct tree_row *rows = tree_rows(tree);
-
-	return err_set(err, -EEXIST,
-		       "records %u and %u are both '%.*s'%s: '--names' gives them other names",
-		       rows[row - 1].record, rows[row].record,
-		       (int)min(rows[row - 1].path_len, 200), path_of(tree, row - 1), what);
-}
 
 /* Finds the next child, and the rows that begin with its name, from `first` on. Returns 0 or
  * -EEXIST. */
@@ -131,8 +110,12 @@ static int find_child(const struct making *m, uint32_t first, uint32_t end, uint
 		if (rest > ret->name_len
 			    ? !is_directory(m, ret)
 			    : rows[i].kind != FORMAT_DIRECTORY || !is_directory(m, ret))
-			return twice(m->tree, i,
-				     rest > ret->name_len ? ", a file and a folder" : "", err);
+			return err_set(err, -EEXIST,
+				       "records %u and %u are both '%.*s'%s: '--names' gives them "
+				       "other names",
+				       rows[i - 1].record, rows[i].record,
+				       (int)min(rows[i - 1].path_len, 200), path_of(m->tree, i - 1),
+				       rest > ret->name_len ? ", a file and a folder" : "");
 	}
 	ret->end = i;
 	return 0;
@@ -146,23 +129,15 @@ static uint32_t length_above(const struct making *m, uint32_t folder)
 	return folder ? entry->name + entry->name_len + 1 : 0;
 }
 
-/* A folder's own rows come before those below it. */
-static uint32_t first_below(const struct making *m, uint32_t folder)
-{
-	const struct entry *entry = entry_at(m, folder);
-	uint32_t above = length_above(m, folder), row = entry->first;
-
-	while (row < entry->end && tree_rows(m->tree)[row].path_len < max(above, 1))
-		row++;
-	return row;
-}
-
 static int add_children(struct making *m, uint32_t folder, struct err *err)
 {
 	uint32_t above = length_above(m, folder), end = entry_at(m, folder)->end;
-	uint32_t row = first_below(m, folder), child = entry_count(m);
+	uint32_t row = entry_at(m, folder)->first, child = entry_count(m);
 	int r = 0;
 
+	/* Its own rows come before those below it. */
+	while (row < end && tree_rows(m->tree)[row].path_len < max(above, 1))
+		row++;
 	entry_at(m, folder)->child = row < end ? child : 0;
 	while (r == 0 && row < end) {
 		struct entry entry = {.parent = folder};
@@ -220,23 +195,17 @@ static int find_files(struct making *m)
 	return 0;
 }
 
-static bool has_bytes(const struct making *m, uint32_t e)
-{
-	const struct tree_row *row = row_of(m, entry_at(m, e));
-
-	return row && row->kind == FORMAT_FILE && (!row->links || m->files[row->links] == e);
-}
-
 static enum format_kind kind_of(const struct making *m, uint32_t e)
 {
 	const struct tree_row *row = row_of(m, entry_at(m, e));
 
 	if (!row)
 		return FORMAT_DIRECTORY;
-	if (row->kind == FORMAT_FILE && !has_bytes(m, e))
+	if (row->kind != FORMAT_FILE)
+		return (enum format_kind)row->kind;
+	if (row->links && m->files[row->links] != e)
 		return FORMAT_HARDLINK;
-	return row->kind == FORMAT_FILE && format_parts(row->size) ? FORMAT_SPLIT
-								   : (enum format_kind)row->kind;
+	return format_parts(row->size) ? FORMAT_SPLIT : FORMAT_FILE;
 }
 
 static struct index_row index_row_of(const void *context, uint32_t e)
@@ -278,9 +247,14 @@ int tree_index(struct foreign_tree *tree, const uint64_t starts[TREE_VOLUMES], s
 {
 	SCOPE(making_release) struct making m = {.tree = tree, .starts = starts};
 	struct index_rows rows = {.row = index_row_of, .context = &m};
+	size_t count = tree_count(tree), kept = 0;
+	struct tree_row *all = tree_rows(tree);
 	int r;
 
-	forget_dropped(tree);
+	for (size_t i = 0; i < count; i++)
+		if (!all[i].dropped)
+			all[kept++] = all[i];
+	tree->rows.len = kept * sizeof(*all);
 	tree_sort(tree);
 	r = tree_classes(tree, ret_labels, err);
 	if (r == 0)

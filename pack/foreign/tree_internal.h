@@ -4,7 +4,6 @@
 
 #include "base/buf.h"
 #include "pack/foreign/made.h"
-#include "pack/foreign/path_table.h"
 #include "pack/foreign/tree.h"
 #include "pack/index.h"
 
@@ -35,11 +34,8 @@ struct tree_row {
 /* A list (base/lines.h): names of classes, or of files. */
 struct tree_list {
 	struct buf text;
-	struct buf items;  /* struct foreign_text: within the text */
-	const char *name;  /* of the file; NULL: there is none */
-	uint64_t shifted;  /* the first line behind one, between items, that is none; 0: there is
-			      none */
-	size_t shifted_to; /* the number of its item */
+	struct buf items; /* struct foreign_text: within the text */
+	const char *name; /* of the file; NULL: there is none */
 };
 
 struct foreign_tree {
@@ -63,10 +59,6 @@ struct foreign_tree {
 	uint64_t unlabelled;	   /* files with neither */
 	uint64_t odd;		   /* files with labels below -1 */
 	uint64_t named;		   /* files with a name, or a path */
-	struct path_table folders; /* of classes without a label: where their names begin */
-	struct buf spelled;	   /* in this, each ended by NUL, as the record has it */
-	uint64_t merged;	   /* files in a folder that had another name before, */
-	char *merged_as;	   /* such as these */
 	uint64_t lacks;		   /* inputs that are left out */
 	uint64_t say_next;	   /* nanoseconds: when to say how far it is; 0: not begun */
 	uint64_t sniffed;	   /* files that were looked at for their suffix */

@@ -24,25 +24,6 @@ static int fault(const struct foreign_file *file, int code, const char *what, st
 	return err_set(err, code, "record %" PRIu64 ": %s", file->record, what);
 }
 
-/* --- lists ------------------------------------------------------------------------------------ */
-
-static int lack_class(const struct foreign_tree *tree, const struct foreign_file *file,
-		      struct err *err)
-{
-	return err_set(err, -EINVAL,
-		       "record %" PRIu64 ": its label is %" PRId64 ", and %s ends with label %zu",
-		       file->record, file->label, tree->classes.name,
-		       BUF_COUNT(&tree->classes.items, struct foreign_text) - 1);
-}
-
-static int lack_name(const struct foreign_tree *tree, const struct foreign_file *file,
-		     struct err *err)
-{
-	return err_set(err, -EINVAL, "record %" PRIu64 ": %s ends with the name of record %zu",
-		       file->record, tree->names.name,
-		       BUF_COUNT(&tree->names.items, struct foreign_text) - 1);
-}
-
 /* --- parts of a path -------------------------------------------------------------------------- */
 
 /* Appends the parts of a path that are names. */
@@ -110,37 +91,6 @@ static int add_class_name(struct foreign_tree *tree, const struct foreign_file *
 		       file->record, (int)min(name.len, (size_t)80), name.data);
 }
 
-static int note_merged(struct foreign_tree *tree, const char *before, struct foreign_text name)
-{
-	if (tree->merged++ == 0 && asprintf(&tree->merged_as, "'%.80s' and '%.*s'", before,
-					    (int)min(name.len, (size_t)80), name.data) < 0)
-		tree->merged_as = NULL;
-	return tree->merged_as ? 0 : -ENOMEM;
-}
-
-/* A class without a label. The folder, which begins at `path`, may be that of another: of x/y, and
- * of x_y. */
-static int add_unlabelled(struct foreign_tree *tree, const struct foreign_file *file, size_t path,
-			  struct err *err)
-{
-	struct foreign_text name = file->class;
-	int r = add_class_name(tree, file, name, err);
-	const struct foreign_text folder = {tree->paths.data + path, tree->paths.len - path};
-	const struct path_place *known = r == 0 ? path_table_find(&tree->folders, folder) : NULL;
-	const char *before = known ? tree->spelled.data + known->number : NULL;
-
-	if (r < 0 || file->class_is_path)
-		return r;
-	tree->style.only_names = true;
-	if (before && strncmp(before, name.data, name.len) == 0 && !before[name.len])
-		return 0;
-	if (before)
-		return note_merged(tree, before, name);
-	r = path_table_set(&tree->folders, folder, (uint32_t)tree->spelled.len);
-	buf_add(&tree->spelled, name.data, name.len);
-	return r < 0 ? r : buf_add(&tree->spelled, "", 1);
-}
-
 /* A class whose label is known: its name, its label, or both. The path begins at `path`. */
 static int add_labelled(struct foreign_tree *tree, const struct foreign_file *file,
 			struct foreign_text name, size_t path, struct tree_row *row,
@@ -188,24 +138,22 @@ static int add_class(struct foreign_tree *tree, const struct foreign_file *file,
 	else
 		tree->unlabelled++;
 	tree->odd += file->label < -1 && file->label != FOREIGN_NO_LABEL;
+	tree->style.only_names |= file->label < 0 && name.data && !file->class_is_path;
 	if (file->label < 0)
-		return name.data ? add_unlabelled(tree, file, path, err)
+		return name.data ? add_class_name(tree, file, name, err)
 				 : buf_adds(&tree->paths, "images");
 	if (!name.data)
 		name = tree_item(&tree->classes, (uint64_t)file->label);
 	if (!name.data && tree->classes.name)
-		return lack_class(tree, file, err);
+		return err_set(err, -EINVAL,
+			       "record %" PRIu64 ": its label is %" PRId64
+			       ", and %s ends with label %zu",
+			       file->record, file->label, tree->classes.name,
+			       BUF_COUNT(&tree->classes.items, struct foreign_text) - 1);
 	return add_labelled(tree, file, name, path, row, err);
 }
 
 /* --- suffixes --------------------------------------------------------------------------------- */
-
-static const char *suffix_of(const uint8_t *head, size_t len)
-{
-	const char *suffix = image_suffix(head, len);
-
-	return suffix ? suffix : ".bin";
-}
 
 /* A scan reads no images: if many have one suffix, the others get it too. A wrong one is harmless,
  * as all readers go by the content. What is in memory costs nothing to look at: labels and counts
@@ -213,6 +161,7 @@ static const char *suffix_of(const uint8_t *head, size_t len)
 static int look_for_suffix(struct foreign_tree *tree, const struct foreign_file *file,
 			   const char **ret)
 {
+	const char *found;
 	const uint8_t *head;
 	size_t len;
 	int r = 0;
@@ -230,7 +179,8 @@ static int look_for_suffix(struct foreign_tree *tree, const struct foreign_file 
 	}
 	if (r < 0)
 		return r;
-	*ret = suffix_of(head, len);
+	found = image_suffix(head, len);
+	*ret = found ? found : ".bin";
 	if (file->in_memory)
 		return 0;
 	if (tree->sniffed++ == 0)
@@ -268,15 +218,6 @@ int foreign_tree_prefix(struct foreign_tree *tree)
 	return tree->prefix ? 0 : -ENOMEM;
 }
 
-static int add_made_up(struct foreign_tree *tree, const struct foreign_file *file)
-{
-	int r = buf_addf(&tree->paths, "%s%0*" PRIu64, tree->prefix ? tree->prefix : "",
-			 MADE_NAMES_DIGITS, file->record);
-
-	tree->made_up++;
-	return r < 0 ? r : add_suffix(tree, file);
-}
-
 static int add_name(struct foreign_tree *tree, const struct foreign_file *file,
 		    struct foreign_text name, struct tree_row *row, struct err *err)
 {
@@ -292,8 +233,12 @@ static int add_name(struct foreign_tree *tree, const struct foreign_file *file,
 		r = buf_add(&tree->paths, "/", 1);
 	if (r < 0)
 		return r;
-	if (!name.data)
-		return add_made_up(tree, file);
+	if (!name.data) {
+		r = buf_addf(&tree->paths, "%s%0*" PRIu64, tree->prefix ? tree->prefix : "",
+			     MADE_NAMES_DIGITS, file->record);
+		tree->made_up++;
+		return r < 0 ? r : add_suffix(tree, file);
+	}
 	return add_path(tree, file, (struct foreign_text){kept.data, kept.len}, err);
 }
 
@@ -322,7 +267,10 @@ int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct
 	if (tree->names.name && row->volume != TREE_TEXT && !file->directory) {
 		name = tree_item(&tree->names, file->record);
 		if (!name.data)
-			return lack_name(tree, file, err);
+			return err_set(err, -EINVAL,
+				       "record %" PRIu64 ": %s ends with the name of record %zu",
+				       file->record, tree->names.name,
+				       BUF_COUNT(&tree->names.items, struct foreign_text) - 1);
 		path = memchr(name.data, '/', name.len) ? name : (struct foreign_text){0};
 		plain = false;
 	}

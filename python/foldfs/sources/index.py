@@ -67,7 +67,9 @@ def look_through(channel):
                                           b"%d" % getattr(found, "ARCHIVE", False),
                                           b"%d" % getattr(found, "STREAMED", False),
                                           b"%d" % found.TAKES))
-            found.scan(source, Tree(channel))
+            tree = Tree(channel)
+            found.scan(source, tree)
+            tree.end()
         channel.say(b"D" if found else b"U")
     except Failed as error:
         channel.fail(error.what, str(error))

@@ -232,13 +232,35 @@ class Tree:
 
     def __init__(self, channel):
         self.channel = channel
+        self.forget_classes()
+
+    def forget_classes(self):
+        self.spelled = {}  # folders of classes without a label -> their names in the records
+        self.merged, self.merged_as = 0, ""
 
     def add(self, record, offset, size, label, *more):
-        """A file. `more`: fields as maker.c has them."""
+        """A file. `more`: fields as message.c has them."""
         fields = [b"r%d" % record, b"o%d" % offset, b"s%d" % size]
         if label is not None:
             fields.append(b"l%d" % label)
+        if label is None or label < 0:
+            for field in more:
+                if field[:1] == b"c":
+                    self.note_class(field[1:])
         self.channel.say(b"F", *fields, *more)
+
+    def note_class(self, name):
+        """Its folder may be that of another: of x/y, and of x_y."""
+        before = self.spelled.setdefault(name.replace(b"/", b"_"), name)
+        if before != name:
+            self.merged += 1
+            self.merged_as = self.merged_as or " and ".join(
+                f"'{to_text(one[:80])}'" for one in (before, name))
+
+    def end(self):
+        if self.merged:
+            self.note(f"{self.merged} images are in the folder of another class, as classes "
+                      f"{self.merged_as} are one: a slash becomes _")
 
     def paths(self, first, count):
         """Of files, by the order in which they were added."""
@@ -263,6 +285,7 @@ class Tree:
 
     def restart(self):
         """Forgets all that was told."""
+        self.forget_classes()
         self.channel.say(b"Z")
 
     def lacks(self, count):

@@ -99,17 +99,28 @@ static int find_runs(struct summing *s)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static void note_error(struct summing *s, int error)
+static void read_run(void *context, size_t number)
 {
-	int none = 0;
-
-	atomic_compare_exchange_strong(&s->error, &none, error);
-}
-
-static void hash_run(struct summing *s, const struct place_run *run, const char *bytes)
-{
+	struct summing *s = context;
+	const struct place_run *run = &BUF_ITEMS(&s->runs, const struct place_run)[number];
+	struct reader *reader = dataset_reader(s->dataset);
+	size_t len = (size_t)(run->to - run->from);
+	SCOPE_FREE char *bytes = NULL;
 	uint64_t done = 0;
+	int none = 0, r = s->checking->stops(s->checking->context) ? -EINTR : 0;
 
+	if (r == 0 && atomic_load(&s->error))
+		return;
+	if (r == 0) {
+		bytes = malloc(len);
+		if (!s->fresh)
+			reader_bad(reader, run->from, len);
+		r = bytes ? reader_get_full(reader, bytes, len, run->from) : -ENOMEM;
+	}
+	if (r < 0)
+		atomic_compare_exchange_strong(&s->error, &none, r);
+	if (r < 0)
+		return;
 	for (size_t i = run->first; i < run->end; i++) {
 		const struct place *place = &places_of(s)[i];
 
@@ -119,42 +130,6 @@ static void hash_run(struct summing *s, const struct place_run *run, const char 
 	}
 	atomic_fetch_add(&s->made, run->end - run->first);
 	s->checking->add(s->checking->context, done);
-}
-
-static void read_run(void *context, size_t number)
-{
-	struct summing *s = context;
-	const struct place_run *run = &BUF_ITEMS(&s->runs, const struct place_run)[number];
-	struct reader *reader = dataset_reader(s->dataset);
-	size_t len = (size_t)(run->to - run->from);
-	SCOPE_FREE char *bytes = NULL;
-	int r;
-
-	if (s->checking->stops(s->checking->context))
-		note_error(s, -EINTR);
-	if (atomic_load(&s->error))
-		return;
-	bytes = malloc(len);
-	if (!s->fresh)
-		reader_bad(reader, run->from, len);
-	r = bytes ? reader_get_full(reader, bytes, len, run->from) : -ENOMEM;
-	if (r < 0)
-		note_error(s, r);
-	else
-		hash_run(s, run, bytes);
-}
-
-static int read_runs(struct summing *s)
-{
-	const struct parallel_for loop = {
-		.threads = THREADS, .patience_ns = PATIENCE_NS, .work = read_run, .context = s};
-	int r = s->checking->begin(s->checking->context, s->bytes);
-
-	if (r < 0)
-		return r;
-	parallel_for_run(&loop, BUF_COUNT(&s->runs, struct place_run));
-	s->sums->made = atomic_load(&s->made);
-	return atomic_load(&s->error);
 }
 
 /* Takes the checksums of the index. Where these are damaged, all are made. */
@@ -178,6 +153,8 @@ int foreign_sums_make(struct dataset *dataset, const struct foreign_checking *ch
 {
 	SCOPE(summing_release)
 	struct summing s = {.dataset = dataset, .checking = checking, .fresh = fresh, .sums = ret};
+	const struct parallel_for loop = {
+		.threads = THREADS, .patience_ns = PATIENCE_NS, .work = read_run, .context = &s};
 	int r;
 
 	*ret = (struct foreign_sums){0};
@@ -187,7 +164,12 @@ int foreign_sums_make(struct dataset *dataset, const struct foreign_checking *ch
 	if (r == 0)
 		r = find_runs(&s);
 	if (r == 0)
-		r = read_runs(&s);
+		r = checking->begin(checking->context, s.bytes);
+	if (r == 0) {
+		parallel_for_run(&loop, BUF_COUNT(&s.runs, struct place_run));
+		ret->made = atomic_load(&s.made);
+		r = atomic_load(&s.error);
+	}
 	ret->complete = r == 0;
 	return r == -ENODATA ? err_set(err, -EBADMSG, "the file is truncated") : r;
 }

@@ -74,43 +74,6 @@ static const struct library snappy = {"libsnappy.so.1", "libsnappy1v5", "snappy_
 			    zlib = {"libz.so.1", "zlib1g", "inflate"},
 			    zstd = {"libzstd.so.1", "libzstd1", "ZSTD_decompress"};
 
-static const struct library *library_of(enum codec codec)
-{
-	switch (codec) {
-	case CODEC_SNAPPY:
-	case CODEC_SNAPPY_PIECE:
-		return &snappy;
-	case CODEC_GZIP:
-		return &zlib;
-	case CODEC_ZSTD:
-		return &zstd;
-	default:
-		return NULL;
-	}
-}
-
-/* Of one that is not read. */
-static const char *name_of(enum codec codec)
-{
-	static const char *const names[] = {[3] = "lzo", [4] = "brotli", [5] = "lz4", [7] = "lz4"};
-	bool known = codec < sizeof(names) / sizeof(*names) && names[codec];
-
-	return known ? names[codec] : "a newer codec";
-}
-
-int codec_check(enum codec codec, struct err *err)
-{
-	const struct library *library = library_of(codec);
-	void (*function)(void);
-
-	if (!library)
-		return err_set(err, -EOPNOTSUPP,
-			       "pages compressed by %s, which is not read: snappy, gzip and zstd "
-			       "are",
-			       name_of(codec));
-	return find_function(library, library->function, &function, err);
-}
-
 /* --- snappy ----------------------------------------------------------------------------------- */
 
 static int unpack_snappy(const void *packed, size_t len, void *ret, size_t ret_len)
@@ -129,24 +92,17 @@ static int unpack_snappy(const void *packed, size_t len, void *ret, size_t ret_l
 	return uncompress(packed, len, ret, &n) != 0 || n != ret_len ? -EBADMSG : 0;
 }
 
-static size_t put_varint(uint8_t *ret, size_t n)
-{
-	size_t len = 0;
-
-	for (; n > 0x7f; n >>= 7)
-		ret[len++] = (uint8_t)(n | 0x80);
-	ret[len++] = (uint8_t)n;
-	return len;
-}
-
+/* Without the length in front, which is a varint. */
 static int unpack_piece(const void *packed, size_t len, void *ret, size_t ret_len)
 {
 	SCOPE_FREE uint8_t *whole = malloc(len + 10);
-	size_t head;
+	size_t head = 0, n = ret_len;
 
 	if (!whole)
 		return -ENOMEM;
-	head = put_varint(whole, ret_len);
+	for (; n > 0x7f; n >>= 7)
+		whole[head++] = (uint8_t)(n | 0x80);
+	whole[head++] = (uint8_t)n;
 	memcpy(whole + head, packed, len);
 	return unpack_snappy(whole, head + len, ret, ret_len);
 }
@@ -191,6 +147,39 @@ static int unpack_gzip(const void *packed, size_t len, void *ret, size_t ret_len
 
 /* --- any -------------------------------------------------------------------------------------- */
 
+static const struct {
+	enum codec codec;
+	const struct library *library;
+	int (*unpack)(const void *packed, size_t len, void *ret, size_t ret_len);
+} codecs[] = {{CODEC_SNAPPY, &snappy, unpack_snappy},
+	      {CODEC_SNAPPY_PIECE, &snappy, unpack_piece},
+	      {CODEC_GZIP, &zlib, unpack_gzip},
+	      {CODEC_ZSTD, &zstd, unpack_zstd}};
+
+/* Its number in the table, or -EOPNOTSUPP. */
+static int find_codec(enum codec codec, struct err *err)
+{
+	static const char *const names[] = {[3] = "lzo", [4] = "brotli", [5] = "lz4", [7] = "lz4"};
+	bool known = codec < sizeof(names) / sizeof(*names) && names[codec];
+
+	for (size_t i = 0; i < sizeof(codecs) / sizeof(*codecs); i++)
+		if (codecs[i].codec == codec)
+			return (int)i;
+	return err_set(err, -EOPNOTSUPP,
+		       "pages compressed by %s, which is not read: snappy, gzip and zstd are",
+		       known ? names[codec] : "a newer codec");
+}
+
+int codec_check(enum codec codec, struct err *err)
+{
+	int i = find_codec(codec, err);
+	void (*function)(void);
+
+	return i < 0 ? i
+		     : find_function(codecs[i].library, codecs[i].library->function, &function,
+				     err);
+}
+
 int codec_unpack(enum codec codec, const void *packed, size_t len, void *ret, size_t ret_len,
 		 struct err *err)
 {
@@ -200,13 +189,6 @@ int codec_unpack(enum codec codec, const void *packed, size_t len, void *ret, si
 		return r;
 	if (len > INT_MAX || ret_len > INT_MAX)
 		return err_set(err, -EBADMSG, "a compressed page of over 2 GiB");
-	if (codec == CODEC_SNAPPY)
-		r = unpack_snappy(packed, len, ret, ret_len);
-	else if (codec == CODEC_SNAPPY_PIECE)
-		r = unpack_piece(packed, len, ret, ret_len);
-	else if (codec == CODEC_GZIP)
-		r = unpack_gzip(packed, len, ret, ret_len);
-	else
-		r = unpack_zstd(packed, len, ret, ret_len);
+	r = codecs[find_codec(codec, NULL)].unpack(packed, len, ret, ret_len);
 	return r == -EBADMSG ? err_set(err, r, "a compressed page that does not unpack") : r;
 }

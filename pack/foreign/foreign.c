@@ -70,10 +70,13 @@ static void say_reads(const struct foreign_tree *tree, const struct maker_format
 		settings->notice(line.data);
 }
 
-/* A key that no record has. */
-static int check_keys(const struct foreign_tree *tree, struct err *err)
+/* What is said of labels and names, or, where no record has the key that the user named, why it
+ * fails.
+ */
+static int tell_labels(struct foreign_tree *tree, struct err *err)
 {
 	const struct foreign_settings *settings = tree->source->settings;
+	int r = 0;
 
 	if (settings->label_key && tree->classed == 0)
 		return err_set(err, -EINVAL, "--label-key: no record has a label as '%s'",
@@ -81,19 +84,11 @@ static int check_keys(const struct foreign_tree *tree, struct err *err)
 	if (settings->name_key && tree->named == 0)
 		return err_set(err, -EINVAL, "--name-key: no record has a name as '%s'",
 			       settings->name_key);
-	return 0;
-}
-
-/* What else is said of it: what its classes and labels are like. */
-static int note_labels(struct foreign_tree *tree)
-{
-	int r = 0;
-
 	if (tree->classed && tree->unlabelled)
 		r = foreign_tree_note(tree,
 				      "%" PRIu64
-				      " images have no label, and are in images, which is "
-				      "one more class to ImageFolder",
+				      " images have no label, and are in images, which is one more "
+				      "class to ImageFolder",
 				      tree->unlabelled);
 	if (r == 0 && tree->odd)
 		r = foreign_tree_note(
@@ -118,9 +113,7 @@ static int make_index(struct opening *o, struct reader **ret, struct err *err)
 	if (r == 0 && tree->rows.len == 0 && !(o->settings->watch && format->archive))
 		r = err_set(err, -ENOENT, "no image in it (%s)", format->name);
 	if (r == 0)
-		r = check_keys(tree, err);
-	if (r == 0)
-		r = note_labels(tree);
+		r = tell_labels(tree, err);
 	if (r == 0)
 		r = index_file_write(tree, &o->key, format->name, ret, err);
 	if (r == 0)
@@ -247,34 +240,6 @@ static int open_by_index(struct opening *o, struct dataset **ret, struct err *er
 	return r;
 }
 
-/* The same, by one that is found. */
-static int open_found(struct opening *o, struct dataset **ret, struct err *err)
-{
-	struct reader *index;
-	int r = index_file_find(&o->tree, &o->key, &index);
-
-	if (r == 0)
-		r = take_index(o, index);
-	if (r == 0)
-		return open_by_index(o, ret, err);
-	drop_index(o);
-	return r;
-}
-
-/* Before checksums of a far file are made, the disk cache keeps what the scan reads: of a tar, all
- * of it. It first drops older bytes, so that all it has comes from the server. */
-static void keep_scan(struct opening *o)
-{
-	struct reader *container = o->readers.below[READS_CONTAINER];
-
-	if (!o->settings->checking || !o->source.window.far)
-		return;
-	reader_known(container, o->key.copy, strlen(o->key.copy));
-	reader_bad(container, 0, o->source.size);
-	window_stream(&o->source.window, container);
-	o->source.kept = true;
-}
-
 /* Who watches is told of an archive each time. */
 static int look_for_archive(struct foreign_source *source, struct err *err)
 {
@@ -312,14 +277,21 @@ static int take_copy(struct opening *o, struct err *err)
 /* Makes the index, from the copy if there is one, and opens it by that. */
 static int open_made(struct opening *o, struct dataset **ret, struct err *err)
 {
-	struct reader *index = NULL;
+	struct reader *container = o->readers.below[READS_CONTAINER], *index = NULL;
 	int r;
 
 	if (foreign_is_lone(&o->source))
 		return err_set(err, -EIO,
 			       "the server does not answer, and the index with the checksums of "
 			       "its copy is not here; 'foldpack fetch' makes it");
-	keep_scan(o);
+	/* Before checksums of a far file are made, the disk cache keeps what the scan reads: of a
+	 * tar, all of it. It first drops older bytes, so that all it has comes from the server. */
+	if (o->settings->checking && o->source.window.far) {
+		reader_known(container, o->key.copy, strlen(o->key.copy));
+		reader_bad(container, 0, o->source.size);
+		window_stream(&o->source.window, container);
+		o->source.kept = true;
+	}
 	r = take_copy(o, err);
 	if (r == 0)
 		r = make_index(o, &index, err);
@@ -332,6 +304,7 @@ static int open_made(struct opening *o, struct dataset **ret, struct err *err)
 /* An index that is damaged is made anew, but not from a copy. */
 static int open_either(struct opening *o, struct dataset **ret, struct err *err)
 {
+	struct reader *index = NULL;
 	struct err why = {0};
 	int r = index_key_make(&o->tree, &o->key);
 
@@ -342,7 +315,13 @@ static int open_either(struct opening *o, struct dataset **ret, struct err *err)
 			       "the server gives neither a strong ETag nor Last-Modified: nothing "
 			       "is kept of it, since another object in its place would not be "
 			       "noticed");
-	r = open_found(o, ret, &why);
+	r = index_file_find(&o->tree, &o->key, &index);
+	if (r == 0)
+		r = take_index(o, index);
+	if (r == 0)
+		r = open_by_index(o, ret, &why);
+	else
+		drop_index(o);
 	if (r == -EBADMSG || r == -ENOENT)
 		return open_made(o, ret, err);
 	return r < 0 ? err_set(err, r, "%s", err_text(&why, r)) : 0;

@@ -48,20 +48,6 @@ static bool names_beside(const char *options)
 	return true;
 }
 
-/* Skips the line `object`. Where the index was made of a URL, it says what it was made of. */
-static int match_object(const struct index_key *key, bool older, const char **at)
-{
-	const char *end;
-
-	if (strncmp(*at, "object=", strlen("object=")) != 0)
-		return older ? -ETIME : 0;
-	if (key->object[0] ? strncmp(*at, key->object, strlen(key->object)) != 0 : older)
-		return -ESTALE;
-	end = strchr(*at, '\n');
-	*at = end ? end + 1 : *at;
-	return end ? 0 : -EBADMSG;
-}
-
 /* Returns 0, with the lines behind those of the key; -EPROTONOSUPPORT (of other scripts), -ESTALE
  * (of another file), -ETIME (older than the file) or -EBADMSG. */
 static int match(const struct foreign_tree *tree, const struct index_key *key, bool older,
@@ -70,7 +56,7 @@ static int match(const struct foreign_tree *tree, const struct index_key *key, b
 	const char *scans = strstr(key->published, "\nscans=");
 	size_t container = (size_t)(scans + strlen("\nscans=") - key->published);
 	size_t release = container + strcspn(key->published + container, "\n") + 1;
-	int r;
+	const char *end;
 
 	if (strncmp(options, key->published, container) == 0 &&
 	    strncmp(options, key->published, release) != 0)
@@ -78,12 +64,20 @@ static int match(const struct foreign_tree *tree, const struct index_key *key, b
 	if (strncmp(options, key->published, strlen(key->published)) != 0)
 		return -ESTALE;
 	*ret = options + strlen(key->published);
-	r = match_object(key, older, ret);
-	if (r == 0 && !strstr(options, INDEX_SUMS_FULL))
-		r = -EBADMSG;
-	if (r == 0 && (!names_beside(options) || !foreign_beside_is(tree->source, options)))
-		r = -ESTALE;
-	return r;
+	/* Where the index was made of a URL, it says what it was made of. */
+	if (strncmp(*ret, "object=", strlen("object=")) == 0) {
+		if (key->object[0] ? strncmp(*ret, key->object, strlen(key->object)) != 0 : older)
+			return -ESTALE;
+		end = strchr(*ret, '\n');
+		if (!end)
+			return -EBADMSG;
+		*ret = end + 1;
+	} else if (older) {
+		return -ETIME;
+	}
+	if (!strstr(options, INDEX_SUMS_FULL))
+		return -EBADMSG;
+	return names_beside(options) && foreign_beside_is(tree->source, options) ? 0 : -ESTALE;
 }
 
 /* --- taking ----------------------------------------------------------------------------------- */

@@ -138,45 +138,33 @@ int index_file_write(struct foreign_tree *tree, const struct index_key *key, con
 
 /* --- with checksums --------------------------------------------------------------------------- */
 
-static int put_sums(struct index_whole *whole, const uint64_t *rows, uint64_t count)
-{
-	const struct format_section_ref *ref = &whole->super.sections[SECTION_CHECKSUMS];
-	char *sums = index_whole_section(whole, SECTION_CHECKSUMS);
-
-	if (ref->count != count || ref->width != 8 || ref->bytes != 8 * count)
-		return -EBADMSG;
-	for (uint64_t i = 0; i < count; i++)
-		le_put64((uint8_t *)sums + 8 * i, rows[i]);
-	index_whole_changed(whole, SECTION_CHECKSUMS);
-	return 0;
-}
-
-static int put_full(struct index_whole *whole)
-{
-	char *options = index_whole_section(whole, SECTION_OPTIONS);
-	char *line = memmem(options, whole->super.sections[SECTION_OPTIONS].bytes, INDEX_SUMS_NONE,
-			    strlen(INDEX_SUMS_NONE));
-
-	if (!line)
-		return -EBADMSG;
-	memcpy(line, INDEX_SUMS_FULL, strlen(INDEX_SUMS_FULL));
-	index_whole_changed(whole, SECTION_OPTIONS);
-	return 0;
-}
-
 int index_file_add_sums(const struct foreign_tree *tree, struct reader *reader,
 			const uint64_t *rows, uint64_t count, bool full, struct reader **ret)
 {
 	SCOPE(index_whole_release) struct index_whole whole = {0};
+	const struct format_section_ref *refs = whole.super.sections;
+	const struct format_section_ref *ref = &refs[SECTION_CHECKSUMS];
 	struct iovec all;
+	char *bytes;
 	int r = index_whole_read(reader, SIZE_MAX / 2, &whole);
 
-	if (r == 0)
-		r = put_sums(&whole, rows, count);
-	if (r == 0 && full)
-		r = put_full(&whole);
 	if (r < 0)
 		return r;
+	if (ref->count != count || ref->width != 8 || ref->bytes != 8 * count)
+		return -EBADMSG;
+	bytes = index_whole_section(&whole, SECTION_CHECKSUMS);
+	for (uint64_t i = 0; i < count; i++)
+		le_put64((uint8_t *)bytes + 8 * i, rows[i]);
+	index_whole_changed(&whole, SECTION_CHECKSUMS);
+	if (full) {
+		bytes = memmem(index_whole_section(&whole, SECTION_OPTIONS),
+			       refs[SECTION_OPTIONS].bytes, INDEX_SUMS_NONE,
+			       strlen(INDEX_SUMS_NONE));
+		if (!bytes)
+			return -EBADMSG;
+		memcpy(bytes, INDEX_SUMS_FULL, strlen(INDEX_SUMS_FULL));
+		index_whole_changed(&whole, SECTION_OPTIONS);
+	}
 	all = index_whole_seal(&whole);
 	return index_place_keep(tree, &all, 1, tree->source->settings->unpublished, ret);
 }

@@ -43,17 +43,6 @@ uint64_t compression_skips(const void *head, size_t len)
 	return SKIPPED_HEAD + (uint64_t)le_get32((const uint8_t *)head + 4);
 }
 
-/* torch.save() writes a zip, first NAME/data.pkl; before 1.6, a pickle of a number. */
-static bool is_torch(const uint8_t *head, size_t len)
-{
-	struct foreign_text name = {(const char *)head + ZIP_HEADER, 0};
-
-	if (len < ZIP_HEADER || memcmp(head, "PK\3\4", 4) != 0)
-		return false;
-	name.len = le_get16(head + 26);
-	return name.len <= len - ZIP_HEADER && foreign_text_ends(name, "/data.pkl");
-}
-
 const char *script_of(const void *head, size_t len)
 {
 	static const struct magic magics[] = {
@@ -61,24 +50,19 @@ const char *script_of(const void *head, size_t len)
 		{"\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19", "torch", NULL},
 		{NULL, NULL, NULL}};
 	const struct magic *found = find_magic(magics, head, len);
+	struct foreign_text name = {(const char *)head + ZIP_HEADER, 0};
 
 	if (found)
 		return found->name;
-	return is_torch(head, len) ? "torch" : NULL;
+	/* torch.save() writes a zip, first NAME/data.pkl; before 1.6, a pickle of a number. */
+	if (len < ZIP_HEADER || memcmp(head, "PK\3\4", 4) != 0)
+		return NULL;
+	name.len = le_get16((const uint8_t *)head + 26);
+	return name.len <= len - ZIP_HEADER && foreign_text_ends(name, "/data.pkl") ? "torch"
+										    : NULL;
 }
 
 /* --- the way out ------------------------------------------------------------------------------ */
-
-static int tell_compressed(const struct foreign_source *source, const char *name, struct err *err)
-{
-	if (source->decompressed)
-		return err_set(err, -EOPNOTSUPP, "compressed twice, then with %s: decompress it",
-			       name);
-	return err_set(err, -EOPNOTSUPP,
-		       "compressed with %s, so that there is nothing to read in place: decompress "
-		       "it, or let 'foldpack create' make a pack of it",
-		       name);
-}
 
 int known_tell(struct foreign_source *source, struct err *err)
 {
@@ -103,7 +87,14 @@ int known_tell(struct foreign_source *source, struct err *err)
 			       pointer->name, pointer->way_out);
 	name = compression_of(head, len);
 	if (name && !strstr(source->path, "tfrec") && !strstr(source->path, ".record"))
-		return tell_compressed(source, name, err);
+		return source->decompressed
+			       ? err_set(err, -EOPNOTSUPP,
+					 "compressed twice, then with %s: decompress it", name)
+			       : err_set(err, -EOPNOTSUPP,
+					 "compressed with %s, so that there is nothing to read in "
+					 "place: decompress it, or let 'foldpack create' make a "
+					 "pack of it",
+					 name);
 	name = script_of(head, len);
 	return name ? err_set(err, -EOPNOTSUPP,
 			      "%s, which is not read in place: 'foldpack create FILE PACK' makes a "

@@ -3,9 +3,12 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/search.h"
+#include <stdio.h>
 #include <string.h>
 
 #define FIRST_CODEC 0x100u
+#define SIDE_MOST   65535u
+#define HEADER	    32 /* bytes of that of a picture, at most */
 
 struct made_reader {
 	struct reader reader;
@@ -19,6 +22,104 @@ struct made_reader {
 static struct made_reader *made_of(struct reader *reader)
 {
 	return (struct made_reader *)(void *)reader;
+}
+
+/* --- pictures --------------------------------------------------------------------------------- */
+
+static bool is_gray(const struct foreign_pixels *pixels)
+{
+	return pixels->layout == FOREIGN_GRAY;
+}
+
+static unsigned header_of(const struct foreign_pixels *pixels, char ret[static HEADER])
+{
+	return (unsigned)snprintf(ret, HEADER, "P%c\n%u %u\n255\n", is_gray(pixels) ? '5' : '6',
+				  pixels->width, pixels->height);
+}
+
+uint64_t foreign_pixels_bytes(const struct foreign_pixels *pixels)
+{
+	if (pixels->width == 0 || pixels->height == 0 || pixels->width > SIDE_MOST ||
+	    pixels->height > SIDE_MOST || pixels->layout > FOREIGN_PLANAR_BGR)
+		return 0;
+	return (uint64_t)pixels->width * pixels->height * (is_gray(pixels) ? 1 : 3);
+}
+
+uint64_t foreign_pixels_size(const struct foreign_pixels *pixels)
+{
+	char header[HEADER];
+
+	return header_of(pixels, header) + foreign_pixels_bytes(pixels);
+}
+
+const char *foreign_pixels_suffix(const struct foreign_pixels *pixels)
+{
+	return is_gray(pixels) ? ".pgm" : ".ppm";
+}
+
+/* Samples of whole pixels [first, first + count), of a plane for each channel. */
+static int read_planes(struct reader *source, const struct foreign_pixels *pixels, uint64_t offset,
+		       uint64_t first, size_t count, uint8_t *out)
+{
+	uint64_t plane = foreign_pixels_bytes(pixels) / 3;
+	SCOPE_FREE uint8_t *samples = malloc(count);
+	int r = samples ? 0 : -ENOMEM;
+
+	for (unsigned c = 0; r == 0 && c < 3; c++) {
+		r = reader_get_full(source, samples, count, offset + c * plane + first);
+		for (size_t i = 0; r == 0 && i < count; i++)
+			out[3 * i + c] = samples[i];
+	}
+	return r;
+}
+
+/* Samples [from, from + len) in the order of a PPM. */
+static int read_samples(struct reader *source, const struct foreign_pixels *pixels, uint64_t offset,
+			uint64_t from, uint8_t *out, size_t len)
+{
+	enum foreign_layout layout = pixels->layout;
+	uint64_t first = from / 3, end = (from + len + 2) / 3;
+	size_t count = (size_t)(end - first);
+	SCOPE_FREE uint8_t *whole = NULL;
+	int r;
+
+	if (layout == FOREIGN_RGB || layout == FOREIGN_GRAY)
+		return reader_get_full(source, out, len, offset + from);
+	whole = malloc(3 * count);
+	if (!whole)
+		return -ENOMEM;
+	if (layout == FOREIGN_BGR)
+		r = reader_get_full(source, whole, 3 * count, offset + 3 * first);
+	else
+		r = read_planes(source, pixels, offset, first, count, whole);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < count; i++) { /* of BGR, RGB */
+		uint8_t red = whole[3 * i + 2];
+
+		whole[3 * i + 2] = whole[3 * i];
+		whole[3 * i] = red;
+	}
+	memcpy(out, whole + (from - 3 * first), len);
+	return 0;
+}
+
+/* Bytes [from, from + len) of the image file, which has them, where its samples begin at `offset`
+ * of the source. */
+static int read_picture(struct reader *source, const struct foreign_pixels *pixels, uint64_t offset,
+			uint64_t from, uint8_t *out, size_t len)
+{
+	char header[HEADER];
+	unsigned ahead = header_of(pixels, header);
+	size_t n = 0;
+
+	if (from < ahead) {
+		n = min(len, ahead - from);
+		memcpy(out, header + from, n);
+	}
+	if (n == len)
+		return 0;
+	return read_samples(source, pixels, offset, from + n - ahead, out + n, len - n);
 }
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -83,19 +184,6 @@ static const struct made_row *row_at(const struct made_reader *all, uint64_t off
 	return &all->rows[search_last(all->rows, all->count, sizeof(all->rows[0]), offset)];
 }
 
-static int read_row(struct made_reader *all, const struct made_row *row, uint64_t from,
-		    uint8_t *out, size_t len)
-{
-	if (is_piece(row))
-		return from < row->page.packed ? reader_get_full(all->source, out,
-								 min(len, row->page.packed - from),
-								 row->offset + from)
-					       : 0;
-	if (row->is_page)
-		return pages_read(all->pages, all->source, &row->page, row->offset, from, out, len);
-	return foreign_pixels_read(all->source, &row->pixels, row->offset, from, out, len);
-}
-
 static ssize_t made_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
 {
 	struct made_reader *all = made_of(reader);
@@ -109,8 +197,18 @@ static ssize_t made_get(struct reader *reader, void *buf, size_t len, uint64_t o
 		const struct made_row *row = row_at(all, offset + done);
 		uint64_t from = offset + done - row->start;
 		size_t n = min(len - done, sub_sat(made_size(row), from));
-		int r = n ? read_row(all, row, from, (uint8_t *)buf + done, n) : 0;
+		uint8_t *out = (uint8_t *)buf + done;
+		int r = 0;
 
+		if (is_piece(row))
+			n = min(n, sub_sat(row->page.packed, from));
+		if (n && is_piece(row))
+			r = reader_get_full(all->source, out, n, row->offset + from);
+		else if (n && row->is_page)
+			r = pages_read(all->pages, all->source, &row->page, row->offset, from, out,
+				       n);
+		else if (n)
+			r = read_picture(all->source, &row->pixels, row->offset, from, out, n);
 		if (r < 0)
 			return r;
 		done += min(len - done, made_end(row) - row->start - from);
@@ -186,21 +284,12 @@ static const struct reader_ops made_ops = {
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static int check_codec(const struct made_reader *all, const struct made_row *row, struct err *err)
-{
-	bool again = row > all->rows && row[-1].is_page && row[-1].page.codec == row->page.codec;
-
-	int r = !row->is_page || is_piece(row) || again ? 0 : codec_check(row->page.codec, err);
-
-	return r == -EOPNOTSUPP ? -EBADMSG : r;
-}
-
 /* Each begins where the one before ends. */
 static int check_rows(struct made_reader *all, uint64_t source_size, struct err *err)
 {
-	int r = 0;
+	const struct made_row *last = NULL; /* page: its codec is there */
 
-	for (size_t i = 0; r == 0 && i < all->count; i++) {
+	for (size_t i = 0; i < all->count; i++) {
 		const struct made_row *row = &all->rows[i];
 		uint64_t bytes = bytes_of(row);
 
@@ -209,9 +298,16 @@ static int check_rows(struct made_reader *all, uint64_t source_size, struct err 
 		    row->offset > source_size || bytes > source_size - row->offset)
 			return -EBADMSG;
 		all->size = made_end(row);
-		r = check_codec(all, row, err);
+		if (row->is_page && !is_piece(row) &&
+		    (!last || last->page.codec != row->page.codec)) {
+			int r = codec_check(row->page.codec, err);
+
+			if (r < 0)
+				return r == -EOPNOTSUPP ? -EBADMSG : r;
+			last = row;
+		}
 	}
-	return r;
+	return 0;
 }
 
 int made_reader_new(struct reader *source, const struct made_row *rows, size_t count,

@@ -256,11 +256,11 @@ static int give_ends(struct maker *maker, struct message *message, struct err *e
 			if (r == 0)
 				r = add_bytes(source, at, tail, &out, err);
 		} else if (source->window.far) {
-			foreign_will_get(source, offset, (size_t)head);
-			foreign_will_get(source, at, (size_t)tail);
+			window_will_get(&source->window, offset, (size_t)head);
+			window_will_get(&source->window, at, (size_t)tail);
 		} else {
 			/* A disk reads the head of the next value with the tail of this one. */
-			foreign_will_get(source, at, (size_t)(tail + most_head));
+			window_will_get(&source->window, at, (size_t)(tail + most_head));
 		}
 	}
 	return r < 0 || ahead ? r : maker_process_answer(maker->process, out.data, out.len);
@@ -347,7 +347,7 @@ static int do_as_asked(struct maker *maker, struct message *message, struct fore
 	case 'W':
 		if (!message_numbers(message, &offset, &len, NULL))
 			return MAKES_NO_SENSE;
-		foreign_will_get(maker->source, offset, (size_t)min(len, FOREIGN_MOST));
+		window_will_get(&maker->source->window, offset, (size_t)min(len, FOREIGN_MOST));
 		return 0;
 	case 'V':
 		return give_sizes(maker, message);
@@ -433,23 +433,12 @@ static int tell(struct maker *maker)
 	return r < 0 ? r : maker_process_answer(maker->process, out.data, out.len);
 }
 
-static int take_format(struct maker *maker, struct message *message, struct err *err)
-{
-	const char *name = message_field(message);
-	uint64_t archive, streamed, takes;
-
-	if (!name || !message_numbers(message, &archive, &streamed, &takes, NULL))
-		return message_broken(err);
-	maker->format = (struct maker_format){
-		.archive = archive, .streamed = streamed, .takes = (unsigned)takes};
-	snprintf(maker->format.name, sizeof(maker->format.name), "%s", name);
-	return 0;
-}
-
 int maker_begin(struct foreign_source *source, struct maker **ret, struct err *err)
 {
 	struct maker *maker = calloc(1, sizeof(*maker));
+	uint64_t archive, streamed, takes;
 	struct message message;
+	const char *name;
 	int r;
 
 	if (!maker)
@@ -463,11 +452,18 @@ int maker_begin(struct foreign_source *source, struct maker **ret, struct err *e
 	r = tell(maker);
 	if (r == 0)
 		r = serve(maker, "IU", NULL, &message, err);
-	if (r == 0 && message.letter == 'I')
-		r = take_format(maker, &message, err);
-	else if (r == 0) {
+	if (r == 0 && message.letter == 'U') {
 		maker->waits = true;
 		r = -ENOMSG;
+	} else if (r == 0) {
+		name = message_field(&message);
+		if (name && message_numbers(&message, &archive, &streamed, &takes, NULL)) {
+			maker->format = (struct maker_format){
+				.archive = archive, .streamed = streamed, .takes = (unsigned)takes};
+			snprintf(maker->format.name, sizeof(maker->format.name), "%s", name);
+		} else {
+			r = message_broken(err);
+		}
 	}
 	if (r < 0)
 		maker_free(maker);

@@ -286,23 +286,15 @@ static int name_classes(struct message *message, struct foreign_tree *tree)
 					    BUF_COUNT(&names, struct foreign_text));
 }
 
-static int tell_damage(const char *sentence, const struct foreign_watch *watch, struct err *err)
-{
-	struct err why = {0};
-	int r = fail(-EBADMSG, sentence, &why);
-
-	if (watch)
-		r = watch->broken(watch->context, r, &why);
-	return r < 0 ? fail(r, sentence, err) : 0;
-}
-
 /* What is said of archives. */
 static int take_of_archive(struct message *message, struct foreign_tree *tree, struct err *err)
 {
 	const struct foreign_watch *watch = tree->source->settings->watch;
 	const char *text, *what;
 	uint64_t file, mode, flaw;
+	struct err why = {0};
 	int64_t mtime;
+	int r;
 
 	switch (message->letter) {
 	case 'X':
@@ -325,7 +317,12 @@ static int take_of_archive(struct message *message, struct foreign_tree *tree, s
 		return watch->left_out(watch->context, text, what, (enum foreign_flaw)flaw);
 	case 'H':
 		text = message_field(message);
-		return text ? tell_damage(text, watch, err) : MAKES_NO_SENSE;
+		if (!text)
+			return MAKES_NO_SENSE;
+		r = fail(-EBADMSG, text, &why);
+		if (watch)
+			r = watch->broken(watch->context, r, &why);
+		return r < 0 ? fail(r, text, err) : 0;
 	default:
 		return MAKES_NO_SENSE;
 	}

@@ -38,32 +38,16 @@ static int read_and_unpack(const struct pages_kept *kept)
 				    NULL);
 }
 
-/* A copy of the file may be damaged. */
-static int unpack(const struct pages_kept *kept)
-{
-	int r = read_and_unpack(kept);
-
-	if (r == -EBADMSG && reader_bad(kept->file, kept->offset, kept->page.packed))
-		r = read_and_unpack(kept);
-	return r == -EBADMSG ? -EIO : r;
-}
-
 /* --- with the lock ---------------------------------------------------------------------------- */
-
-static bool is_same(const struct pages_kept *kept, const struct reader *file,
-		    const struct page *page, uint64_t offset)
-{
-	return !kept->stale && kept->file == file && kept->offset == offset &&
-	       kept->page.packed == page->packed && kept->page.unpacked == page->unpacked &&
-	       kept->page.codec == page->codec;
-}
 
 /* Moves it to the front. */
 static struct pages_kept *find_kept(struct pages *pages, const struct reader *file,
 				    const struct page *page, uint64_t offset)
 {
 	for (struct pages_kept **link = &pages->first, *kept; (kept = *link); link = &kept->next)
-		if (is_same(kept, file, page, offset)) {
+		if (!kept->stale && kept->file == file && kept->offset == offset &&
+		    kept->page.packed == page->packed && kept->page.unpacked == page->unpacked &&
+		    kept->page.codec == page->codec) {
 			*link = kept->next;
 			kept->next = pages->first;
 			pages->first = kept;
@@ -116,7 +100,11 @@ static struct pages_kept *add_kept(struct pages *pages, struct reader *file,
 static void make_ready(struct pages *pages, struct pages_kept *kept)
 {
 	pthread_mutex_unlock(&pages->lock);
-	int r = unpack(kept);
+	int r = read_and_unpack(kept);
+	/* A copy of the file may be damaged. */
+	if (r == -EBADMSG && reader_bad(kept->file, kept->offset, kept->page.packed))
+		r = read_and_unpack(kept);
+	r = r == -EBADMSG ? -EIO : r;
 	pthread_mutex_lock(&pages->lock);
 	kept->ready = true;
 	kept->error = r;

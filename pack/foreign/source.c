@@ -37,56 +37,37 @@ static int open_walker(struct foreign_source *source, struct err *err)
 		     : 0;
 }
 
-/* What is left out of a file that has more could be whole records. */
-static int check_end(const struct foreign_source *source, struct err *err)
-{
-	char more;
-
-	if (source->window.far || reader_get(source->reader, &more, 1, source->window.size) <= 0)
-		return 0;
-	return err_set(err, -EOVERFLOW, IO_HAS_MORE);
-}
-
-static char *path_of(const char *name)
-{
-	char *path = name_scheme(name) ? NULL : realpath(name, NULL);
-
-	return path ? path : strndup(name, name_query(name));
-}
-
-/* Of what the file was compressed from. */
-static void cut_suffix(char *path)
-{
-	static const char *const suffixes[] = {".gz", ".zst", ".xz", ".bz2", ".lz4", NULL};
-	char *dot = strrchr(path, '.');
-
-	for (const char *const *suffix = suffixes; dot && *suffix; suffix++)
-		if (strcasecmp(dot, *suffix) == 0)
-			*dot = '\0';
-}
-
 int foreign_source_init(struct foreign_source *source, struct reader *reader, const char *name,
 			bool decompressed, const struct foreign_settings *settings, struct err *err)
 {
+	static const char *const suffixes[] = {".gz", ".zst", ".xz", ".bz2", ".lz4", NULL};
+	char more, *dot;
 	int r;
 
 	*source = (struct foreign_source){.reader = reader, .settings = settings};
 	r = reader_identity(reader, &source->opened);
 	if (r == 0)
 		r = window_init(&source->window, reader);
-	if (r == 0)
-		r = check_end(source, err);
+	/* What is left out of a file that has more could be whole records. */
+	if (r == 0 && !source->window.far && reader_get(reader, &more, 1, source->window.size) > 0)
+		r = err_set(err, -EOVERFLOW, IO_HAS_MORE);
 	if (r < 0)
 		return r;
 	source->decompressed = decompressed;
 	source->in_memory = decompressed || (source->window.far && !source->opened.object);
 	source->size = source->window.size;
-	source->path = path_of(name);
-	if (decompressed && source->path)
-		cut_suffix(source->path);
+	source->path = name_scheme(name) ? NULL : realpath(name, NULL);
+	if (!source->path)
+		source->path = strndup(name, name_query(name));
 	source->query = strdup(name + name_query(name));
 	source->shown = name_shown(name);
-	return source->path && source->query && source->shown ? open_walker(source, err) : -ENOMEM;
+	if (!source->path || !source->query || !source->shown)
+		return -ENOMEM;
+	dot = decompressed ? strrchr(source->path, '.') : NULL;
+	for (const char *const *suffix = suffixes; dot && *suffix; suffix++)
+		if (strcasecmp(dot, *suffix) == 0)
+			*dot = '\0';
+	return open_walker(source, err);
 }
 
 int foreign_source_move(struct foreign_source *source, struct reader *copy)
@@ -158,11 +139,6 @@ int foreign_peek(struct foreign_source *source, uint64_t offset, size_t len, con
 	return 0;
 }
 
-void foreign_will_get(struct foreign_source *source, uint64_t offset, size_t len)
-{
-	window_will_get(&source->window, offset, len);
-}
-
 int foreign_get(struct foreign_source *source, uint64_t offset, size_t len, const uint8_t **ret,
 		struct err *err)
 {
@@ -199,40 +175,25 @@ int foreign_read_named(struct foreign_source *source, const char *name, struct b
 	return r < 0 ? err_set(err, r, "%s: %s", shown ? shown : "", err_text(&reason, r)) : 0;
 }
 
-/* With a NUL at its end. */
-static int name_beside(const struct foreign_source *source, const char *end, struct buf *ret)
-{
-	const char *slash = strrchr(source->path, '/');
-	const char *base = slash ? slash + 1 : source->path;
-	const char *dot = strrchr(base, '.');
-	size_t keep = dot && dot > base ? (size_t)(dot - source->path) : strlen(source->path);
-	int r;
-
-	if (*end == '/') {
-		keep = (size_t)(base - source->path);
-		end++;
-	}
-	r = buf_add(ret, source->path, keep);
-	return r < 0 ? r : buf_addf(ret, "%s%s", end, source->query);
-}
-
 /* The hash of a file that is not there is 0. */
 static int read_beside(struct foreign_source *source, const char *end, struct buf *ret,
 		       uint64_t *ret_hash, struct err *err)
 {
+	const char *slash = strrchr(source->path, '/'), *base = slash ? slash + 1 : source->path;
+	const char *dot = strrchr(base, '.');
+	bool in_folder = *end == '/';
+	size_t keep = in_folder		  ? (size_t)(base - source->path)
+		      : dot && dot > base ? (size_t)(dot - source->path)
+					  : strlen(source->path);
 	SCOPE(buf_release) struct buf name = BUF_INIT;
 	size_t begin = ret->len;
-	int r = name_beside(source, end, &name);
+	int r = buf_addf(&name, "%.*s%s%s", (int)keep, source->path, end + in_folder,
+			 source->query);
 
 	if (r == 0)
 		r = foreign_read_named(source, name.data, ret, err);
 	*ret_hash = r == 0 ? XXH3_64bits(ret->data + begin, ret->len - begin) : 0;
 	return r;
-}
-
-static int note_beside(struct foreign_source *source, const char *end, uint64_t hash)
-{
-	return buf_addf(&source->beside, "beside=%s %016" PRIx64 "\n", end, hash);
 }
 
 int foreign_read_beside(struct foreign_source *source, const char *end, struct buf *ret,
@@ -243,7 +204,7 @@ int foreign_read_beside(struct foreign_source *source, const char *end, struct b
 
 	if (r < 0 && r != -ENOENT)
 		return r;
-	return note_beside(source, end, hash) < 0 ? -ENOMEM : r;
+	return buf_addf(&source->beside, "beside=%s %016" PRIx64 "\n", end, hash) < 0 ? -ENOMEM : r;
 }
 
 bool foreign_beside_is(struct foreign_source *source, const char *lines)

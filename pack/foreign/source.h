@@ -59,10 +59,6 @@ int foreign_get(struct foreign_source *source, uint64_t offset, size_t len, cons
 int foreign_peek(struct foreign_source *source, uint64_t offset, size_t len, const uint8_t **ret,
 		 size_t *ret_len);
 
-/* These bytes will be needed soon, after those announced before: a hint, for scans that need few
- * bytes in many places. Far files are then not streamed. */
-void foreign_will_get(struct foreign_source *source, uint64_t offset, size_t len);
-
 /* Whether it is the disk cache's copy of a URL whose server does not answer. */
 bool foreign_is_lone(const struct foreign_source *source);
 

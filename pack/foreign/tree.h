@@ -15,8 +15,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "pack/foreign/codec.h"
-#include "pack/foreign/pixels.h"
+#include "pack/foreign/made.h"
 #include "pack/foreign/source.h"
 #include "pack/foreign/text.h"
 #include "pack/labels.h"

@@ -204,26 +204,6 @@ static int number_classes(struct foreign_tree *tree, struct err *err)
 
 /* --- labels ----------------------------------------------------------------------------------- */
 
-static int note_classes_of_rows(const struct foreign_tree *tree, struct labels *ret)
-{
-	const struct tree_row *last = NULL;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < tree_count(tree); i++) {
-		const struct tree_row *row = &tree_rows(tree)[i];
-		struct foreign_text class = class_of(tree, row), before;
-
-		if (row->label < 0)
-			continue;
-		before = last ? class_of(tree, last) : (struct foreign_text){0};
-		if (!last || row->label != last->label ||
-		    !same_folder(class, before, class.len, before.len))
-			r = labels_add(ret, row->label, class.data, class.len);
-		last = row;
-	}
-	return r;
-}
-
 /* The folder that the class of a label has by the list, in `above` (as "a/"). */
 static int note_class(const struct foreign_tree *tree, int64_t label, struct foreign_text above,
 		      struct labels *ret)
@@ -240,23 +220,28 @@ static int note_class(const struct foreign_tree *tree, int64_t label, struct for
 	return folder.failed ? -ENOMEM : labels_add(ret, label, folder.data, folder.len);
 }
 
-/* All classes of the list, in each folder that has some of them. */
-static int note_list(const struct foreign_tree *tree, struct labels *ret)
+/* The classes of the rows; and, in each folder that has some, all classes of the list. */
+static int note_classes(const struct foreign_tree *tree, struct labels *ret)
 {
-	struct foreign_text last = {0};
-	bool begun = false;
+	const struct tree_row *last = NULL;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < tree_count(tree); i++) {
 		const struct tree_row *row = &tree_rows(tree)[i];
-		struct foreign_text above = {tree->paths.data + row->path, row->above_len};
+		struct foreign_text class = class_of(tree, row), before = class;
+		struct foreign_text above = {class.data, row->above_len};
 
-		if (row->label < 0 || (begun && same_folder(above, last, above.len, last.len)))
+		if (row->label < 0)
 			continue;
-		for (size_t label = 0; r == 0 && label < class_count(tree); label++)
-			r = note_class(tree, (int64_t)label, above, ret);
-		last = above;
-		begun = true;
+		if (last)
+			before = class_of(tree, last);
+		if (!last || row->label != last->label ||
+		    !same_folder(class, before, class.len, before.len))
+			r = labels_add(ret, row->label, class.data, class.len);
+		if (!last || !same_folder(above, before, above.len, last->above_len))
+			for (size_t label = 0; r == 0 && label < class_count(tree); label++)
+				r = note_class(tree, (int64_t)label, above, ret);
+		last = row;
 	}
 	return r;
 }
@@ -298,9 +283,7 @@ int tree_classes(struct foreign_tree *tree, struct labels *ret, struct err *err)
 	int r = number_classes(tree, err);
 
 	if (r == 0)
-		r = note_classes_of_rows(tree, ret);
-	if (r == 0)
-		r = note_list(tree, ret);
+		r = note_classes(tree, ret);
 	labels_sort(ret);
 	if (r < 0 || !tree->source->settings->empty_classes)
 		return r;

@@ -49,27 +49,20 @@ static bool is_directory(const struct making *m, const struct entry *entry)
 
 /* A slash sorts before any other character: then the paths below a folder follow it, and siblings
  * are in the order of their names. */
-static int compare_paths(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-	size_t common = min(a_len, b_len);
-
-	for (size_t i = 0; i < common; i++) {
-		if (a[i] == b[i])
-			continue;
-		if (a[i] == '/' || b[i] == '/')
-			return a[i] == '/' ? -1 : 1;
-		return (unsigned char)a[i] < (unsigned char)b[i] ? -1 : 1;
-	}
-	return a_len < b_len ? -1 : a_len > b_len;
-}
-
 static int compare_rows(const void *a, const void *b, void *tree)
 {
-	const struct foreign_tree *t = tree;
 	const struct tree_row *x = a, *y = b;
+	const char *paths = ((const struct foreign_tree *)tree)->paths.data;
+	const char *p = paths + x->path, *q = paths + y->path;
 
-	return compare_paths(t->paths.data + x->path, x->path_len, t->paths.data + y->path,
-			     y->path_len);
+	for (size_t i = 0; i < min(x->path_len, y->path_len); i++) {
+		if (p[i] == q[i])
+			continue;
+		if (p[i] == '/' || q[i] == '/')
+			return p[i] == '/' ? -1 : 1;
+		return (unsigned char)p[i] < (unsigned char)q[i] ? -1 : 1;
+	}
+	return x->path_len < y->path_len ? -1 : x->path_len > y->path_len;
 }
 
 /* Most formats have their files in order. */
@@ -121,18 +114,12 @@ static int find_child(const struct making *m, uint32_t first, uint32_t end, uint
 	return 0;
 }
 
-/* Bytes of a folder's path, with its slash, in the paths of the rows below it. */
-static uint32_t length_above(const struct making *m, uint32_t folder)
-{
-	const struct entry *entry = entry_at(m, folder);
-
-	return folder ? entry->name + entry->name_len + 1 : 0;
-}
-
 static int add_children(struct making *m, uint32_t folder, struct err *err)
 {
-	uint32_t above = length_above(m, folder), end = entry_at(m, folder)->end;
-	uint32_t row = entry_at(m, folder)->first, child = entry_count(m);
+	const struct entry own = *entry_at(m, folder);
+	/* Bytes of the folder's path, with its slash, in the paths of the rows below it. */
+	uint32_t above = folder ? own.name + own.name_len + 1 : 0;
+	uint32_t row = own.first, end = own.end, child = entry_count(m);
 	int r = 0;
 
 	/* Its own rows come before those below it. */
@@ -178,21 +165,6 @@ static int make_entries(struct making *m, struct err *err)
 static const struct tree_row *row_of(const struct making *m, const struct entry *entry)
 {
 	return entry->row == NO_ROW ? NULL : &tree_rows(m->tree)[entry->row];
-}
-
-/* Of the names of a file, the one that came first has its bytes, if it is still there. */
-static int find_files(struct making *m)
-{
-	m->files = calloc(m->tree->most_links + 1, sizeof(*m->files));
-	if (!m->files)
-		return -ENOMEM;
-	for (uint32_t e = 1; m->tree->most_links && e < entry_count(m); e++) {
-		const struct tree_row *row = row_of(m, entry_at(m, e));
-
-		if (row && row->links && (row->first_name || !m->files[row->links]))
-			m->files[row->links] = e;
-	}
-	return 0;
 }
 
 static enum format_kind kind_of(const struct making *m, uint32_t e)
@@ -259,10 +231,18 @@ int tree_index(struct foreign_tree *tree, const uint64_t starts[TREE_VOLUMES], s
 	r = tree_classes(tree, ret_labels, err);
 	if (r == 0)
 		r = make_entries(&m, err);
-	if (r == 0)
-		r = find_files(&m);
 	if (r < 0)
 		return r;
+	/* Of the names of a file, the one that came first has its bytes, if it is still there. */
+	m.files = calloc(tree->most_links + 1, sizeof(*m.files));
+	if (!m.files)
+		return -ENOMEM;
+	for (uint32_t e = 1; tree->most_links && e < entry_count(&m); e++) {
+		const struct tree_row *row = row_of(&m, entry_at(&m, e));
+
+		if (row && row->links && (row->first_name || !m.files[row->links]))
+			m.files[row->links] = e;
+	}
 	rows.count = entry_count(&m);
 	return index_rows_make(&rows, SECTION_OPTIONS, ret);
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/buf.h"
-#include "pack/foreign/made.h"
 #include "pack/foreign/tree.h"
 #include "pack/index.h"
 

@@ -242,19 +242,6 @@ static int add_name(struct foreign_tree *tree, const struct foreign_file *file,
 	return add_path(tree, file, (struct foreign_text){kept.data, kept.len}, err);
 }
 
-static int check_length(const struct foreign_tree *tree, const struct foreign_file *file,
-			size_t begin, struct err *err)
-{
-	if (tree->paths.len - begin > FOREIGN_PATH_MOST)
-		return fault(file, -EBADMSG, "its path is longer than 4095 bytes", err);
-	if (tree->paths.len + tree->rows.len > max(SHARE_LEAST, SHARE_MOST * tree->source->size))
-		return fault(file, -EOVERFLOW,
-			     "the file repeats so many of its bytes that the list of its files "
-			     "takes too much memory: divide it into several",
-			     err);
-	return 0;
-}
-
 int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct tree_row *row,
 	      struct err *err)
 {
@@ -277,9 +264,16 @@ int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct
 	r = path.data ? add_path(tree, file, path, err) : add_name(tree, file, name, row, err);
 	if (r == 0 && plain && (path.data || name.data))
 		r = add_suffix(tree, file);
-	if (r == 0)
-		r = check_length(tree, file, begin, err);
+	if (r < 0)
+		return r;
+	if (tree->paths.len - begin > FOREIGN_PATH_MOST)
+		return fault(file, -EBADMSG, "its path is longer than 4095 bytes", err);
+	if (tree->paths.len + tree->rows.len > max(SHARE_LEAST, SHARE_MOST * tree->source->size))
+		return fault(file, -EOVERFLOW,
+			     "the file repeats so many of its bytes that the list of its files "
+			     "takes too much memory: divide it into several",
+			     err);
 	row->path = begin;
 	row->path_len = (uint32_t)(tree->paths.len - begin);
-	return r;
+	return 0;
 }

@@ -104,12 +104,6 @@ static void end_stream(struct window *window)
 	window->ahead = 0;
 }
 
-/* Begins behind what is there. */
-static void begin_stream(struct window *window, uint64_t offset)
-{
-	window->next = window->asked = max(offset, end_of(window));
-}
-
 static void ask_ahead(struct window *window)
 {
 	window->ahead = (unsigned)min(max(2 * window->ahead, 1), AHEAD);
@@ -156,18 +150,6 @@ static int take_window(struct window *window)
 	return n < (ssize_t)len ? -ENODATA : 0;
 }
 
-static int fill_stream(struct window *window, uint64_t offset, size_t len)
-{
-	int r = 0;
-
-	if (!window->asked)
-		begin_stream(window, offset);
-	move_to(window, offset);
-	while (r == 0 && end_of(window) < offset + len && window->next < window->size)
-		r = take_window(window);
-	return r;
-}
-
 /* --- what was announced ----------------------------------------------------------------------- */
 
 static struct piece *piece_at(const struct window *window, size_t i)
@@ -180,37 +162,12 @@ static size_t piece_count(const struct window *window)
 	return BUF_COUNT(&window->pieces, struct piece);
 }
 
-/* The last one may still grow. */
-static void ask_for_last(const struct window *window)
-{
-	const struct piece *last;
-
-	if (piece_count(window) == window->first)
-		return;
-	last = piece_at(window, piece_count(window) - 1);
-	reader_will_get(window->reader, last->start, last->end - last->start);
-}
-
-static bool joins(const struct piece *last, const struct piece *next)
-{
-	return next->start >= last->start && next->start <= last->end + PIECE_GAP &&
-	       next->end <= last->start + PIECE_MOST;
-}
-
-static void drop_used(struct window *window)
-{
-	size_t used = window->first * sizeof(struct piece);
-
-	memmove(window->pieces.data, window->pieces.data + used, window->pieces.len - used);
-	window->pieces.len -= used;
-	window->first = 0;
-}
-
+/* From far, the last one is asked for when another follows, as it may still grow. */
 void window_will_get(struct window *window, uint64_t offset, size_t len)
 {
 	struct piece piece = {.start = offset,
 			      .end = offset + min(len, sub_sat(window->size, offset))};
-	struct piece *last;
+	size_t used = window->first * sizeof(struct piece);
 
 	if (offset >= window->size)
 		return;
@@ -221,15 +178,20 @@ void window_will_get(struct window *window, uint64_t offset, size_t len)
 	if (window->trust < 0 || piece.start == piece.end)
 		return;
 	if (piece_count(window) > window->first) {
-		last = piece_at(window, piece_count(window) - 1);
-		if (joins(last, &piece)) {
+		struct piece *last = piece_at(window, piece_count(window) - 1);
+
+		if (piece.start >= last->start && piece.start <= last->end + PIECE_GAP &&
+		    piece.end <= last->start + PIECE_MOST) {
 			last->end = max(last->end, piece.end);
 			return;
 		}
+		reader_will_get(window->reader, last->start, last->end - last->start);
 	}
-	ask_for_last(window);
-	if (window->first > piece_count(window) / 2)
-		drop_used(window);
+	if (window->first > piece_count(window) / 2) {
+		memmove(window->pieces.data, window->pieces.data + used, window->pieces.len - used);
+		window->pieces.len -= used;
+		window->first = 0;
+	}
 	/* Without memory it is not read ahead. */
 	(void)buf_add(&window->pieces, &piece, sizeof(piece));
 }
@@ -244,28 +206,19 @@ static void forget_pieces(struct window *window, size_t end)
 			forget(window, piece_at(window, window->first)->end);
 }
 
-static bool find_piece(struct window *window, uint64_t offset, size_t len, struct piece *ret)
-{
-	for (size_t i = window->first; i < piece_count(window); i++) {
-		*ret = *piece_at(window, i);
-		if (offset < ret->start || offset + len > ret->end)
-			continue;
-		forget_pieces(window, i);
-		window->first = i + 1;
-		return true;
-	}
-	return false;
-}
-
 /* 1: it was announced, and is read; 0: it was not. */
 static int fill_announced(struct window *window, uint64_t offset, size_t len)
 {
-	struct piece piece;
-	int r;
-
 	if (window->first == piece_count(window))
 		return 0;
-	if (find_piece(window, offset, len, &piece)) {
+	for (size_t i = window->first; i < piece_count(window); i++) {
+		const struct piece piece = *piece_at(window, i);
+		int r;
+
+		if (offset < piece.start || offset + len > piece.end)
+			continue;
+		forget_pieces(window, i);
+		window->first = i + 1;
 		window->trust += window->trust < TRUST;
 		window->least = 0;
 		end_stream(window);
@@ -281,19 +234,13 @@ static int fill_announced(struct window *window, uint64_t offset, size_t len)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static bool follows(const struct window *window, uint64_t offset)
-{
-	uint64_t gap = window->far ? MOST_FAR : window->bytes.len;
-
-	return offset >= window->start && offset <= end_of(window) + gap;
-}
-
 /* Reads that follow each other closely bring more and more. */
 static void choose_least(struct window *window, uint64_t offset)
 {
 	bool announced = window->first < piece_count(window);
+	uint64_t gap = window->far ? MOST_FAR : window->bytes.len;
 
-	if (announced || !follows(window, offset))
+	if (announced || offset < window->start || offset > end_of(window) + gap)
 		window->least = window->far ? LEAST_FAR : LEAST;
 	else if (window->far)
 		window->least = (size_t)min(max(8 * window->least, LEAST_FAR), MOST_FAR);
@@ -301,30 +248,31 @@ static void choose_least(struct window *window, uint64_t offset)
 		window->least = (size_t)min(max(2 * window->least, LEAST), MOST);
 }
 
-static bool was_there_before(struct window *window, uint64_t offset, size_t len)
-{
-	swap_windows(window);
-	if (window_has(window, offset, len))
-		return true;
-	swap_windows(window);
-	return false;
-}
-
 static int fill_far(struct window *window, uint64_t offset, size_t len)
 {
 	int r;
 
-	if (!window->asked && was_there_before(window, offset, len))
-		return 0;
+	if (!window->asked) { /* it may have been there before */
+		swap_windows(window);
+		if (window_has(window, offset, len))
+			return 0;
+		swap_windows(window);
+	}
 	r = fill_announced(window, offset, len);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	choose_least(window, offset);
-	if (window->least == MOST_FAR)
-		return fill_stream(window, offset, len);
-	end_stream(window);
-	swap_windows(window);
-	return read_at(window, offset, max(len, window->least));
+	if (window->least < MOST_FAR) {
+		end_stream(window);
+		swap_windows(window);
+		return read_at(window, offset, max(len, window->least));
+	}
+	if (!window->asked) /* a stream begins behind what is there */
+		window->next = window->asked = max(offset, end_of(window));
+	move_to(window, offset);
+	while (r == 0 && end_of(window) < offset + len && window->next < window->size)
+		r = take_window(window);
+	return r;
 }
 
 int window_fill(struct window *window, uint64_t offset, size_t len)

@@ -11,7 +11,7 @@ import pytest
 import foldfs
 import trees
 from foreign import make_lmdb
-from formats import arrow
+from formats import caffe
 from oracle import needs_torch
 
 pytest.importorskip("lmdb", reason="no py-lmdb for this Python")
@@ -53,34 +53,11 @@ def folder2lmdb(place):
     return [f"--classes={place}/classes", pack]
 
 
-def image2lmdb(place):
-    """Which has no classes: the user says them."""
-    (place / "names").write_text("".join(f"{CLASSES[label]}/{number}.jpg\n"
-                                         for number, (label, _) in enumerate(samples())))
-    pack = make_lmdb(place / "train.lmdb",
-                     numbers(arrow.serialize(data) for _, data in samples()), subdir=False)
-    return [f"--names={place}/names", pack]
-
-
-def lsun(place):
-    return [make_lmdb(place / f"{name}_train_lmdb",
-                      [(hashlib.sha1(data).hexdigest().encode(), data)
-                       for label, data in samples() if label == number])
-            for number, name in enumerate(CLASSES)]
-
-
-def varint(number):
-    out = b""
-    while number > 127:
-        out, number = out + bytes([number & 127 | 128]), number >> 7
-    return out + bytes([number])
-
-
-def caffe(place):
-    """Datum: 4 data, 5 label, 7 encoded."""
+def caffe_with_classes(place):
+    """Which the names of its records have."""
     return [make_lmdb(place / "train_lmdb",
-                      [(f"{number:08}_{CLASSES[label]}/{number}.jpg".encode(),
-                        b"\x22" + varint(len(data)) + data + b"\x28" + varint(label) + b"\x38\x01")
+                      [(caffe.key(number, f"{CLASSES[label]}/{number}.jpg"),
+                        caffe.encoded(data, label))
                        for number, (label, data) in enumerate(samples())])]
 
 
@@ -89,7 +66,7 @@ def test_epochs(place, mount):
     """By one process: to import torch takes seconds."""
     expected = sorted([CLASSES[label], hashlib.sha256(data).hexdigest()]
                       for label, data in samples())
-    writers = folder2lmdb, image2lmdb, lsun, caffe
+    writers = folder2lmdb, caffe_with_classes
     points = [place / write.__name__ / "mnt" for write in writers]
     for write, point in zip(writers, points):
         point.mkdir(parents=True)

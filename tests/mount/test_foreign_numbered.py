@@ -188,10 +188,10 @@ def test_image2lmdb_without_names_is_numbered(place, mount):
 def test_classes_and_names_of_the_user(place, mount):
     found = images(4)
     (place / "classes").write_text("cat\ndog\nowl\n")
-    (place / "names").write_text("a.jpg\nb.jpg\nc.jpg\nd.jpg\n")
+    (place / "names").write_text("a.jpg\nb.jpg\nc.jpg\nfish/d.jpg\n")
     mounted = mount(numbered(place / "train.lmdb", found, pickle.dumps),
                     f"--classes={place / 'classes'}", f"--names={place / 'names'}")
-    paths = ["cat/a.jpg", "dog/b.jpg", "owl/c.jpg", "cat/d.jpg"]
+    paths = ["cat/a.jpg", "dog/b.jpg", "owl/c.jpg", "fish/d.jpg"]
     assert shown(mounted) == {path: data for path, (data, _) in zip(paths, found)}
 
 

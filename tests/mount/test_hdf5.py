@@ -38,12 +38,8 @@ def packed(source, place, *options, status=0):
     run(FOLDPACK, "create", "--check=off", *options, place / "x.h5", place / "x.lmdb",
         status=status)
     run(FOLDPACK, "extract", "-q", place / "x.lmdb", place / "out")
-    out = os.fsencode(place / "out")
-    found = {}
-    for path in trees.files(out):
-        with open(os.path.join(out, path), "rb") as file:
-            found[path.decode()] = file.read()
-    return found
+    return {path.decode(): (place / "out" / path.decode()).read_bytes()
+            for path in trees.files(place / "out")}
 
 
 def add_rows(group, rows, name="images"):
@@ -55,7 +51,7 @@ def add_rows(group, rows, name="images"):
 def test_kinds_of_images_are_those_of_foldpack():
     """The tables of images.py and of pack/image_kind.c."""
     named, magic = ast.literal_eval(run(
-        foldfs.os.environ["FOLDFS_PYTHON"], "-B", "-c",
+        os.environ["FOLDFS_PYTHON"], "-B", "-c",
         "import images; print((images.NAMED, images.MAGIC))",
         env={**os.environ, "PYTHONPATH": foldfs.ROOT / "python/foldfs/sources"}).out)
     text = (foldfs.ROOT / "pack/image_kind.c").read_text()
@@ -136,6 +132,11 @@ def test_photos_come_out_as_they_went_in(source, place):
     assert trees.content(place / "out") == trees.content(foldfs.PHOTOS)
 
 
+def said_of(source, place):
+    source.close()
+    return run(FOLDPACK, "create", "--check=off", place / "x.h5", place / "x.lmdb").err
+
+
 def refused(source, place, *options):
     source.close()
     done = run(FOLDPACK, "create", *options, place / "x.h5", place / "x.lmdb", status=None)
@@ -175,8 +176,7 @@ def test_names_with_a_nul_are_none(source, place):
     """They ended there, so that files had one path."""
     add_rows(source, images(2))
     source["names"] = np.array([b"a\0001.jpg", b"a\0002.jpg"], "S8")
-    source.flush()
-    said = run(FOLDPACK, "create", "--check=off", closed(source), place / "x.lmdb").err
+    said = said_of(source, place)
     assert "has no name for each of the 2 rows; left out" in said
     assert run(FOLDPACK, "list", "-q", place / "x.lmdb").out.count("images/0000000") == 2
 
@@ -309,8 +309,7 @@ def test_arrays_beside_each_other_have_folders_of_their_own(source, place, label
 def test_arrays_that_are_not_taken_are_counted(source, place):
     add_rows(source, [JPEG, JPEG], "train_images")
     source["train_labels"], source["boxes"] = [1, 0], np.zeros((2, 4))
-    source.close()
-    said = run(FOLDPACK, "create", "--check=off", place / "x.h5", place / "x.lmdb").err
+    said = said_of(source, place)
     assert ("left out 2 arrays, which hold neither images nor something for each of them by a "
             "usual name: 'boxes' and others\n") in said
 
@@ -326,17 +325,10 @@ def test_labels_of_over_18_digits_are_refused(source, place):
 def test_labels_that_are_none_are_said(source, place, labels):
     add_rows(source, images(3))
     source["labels"] = labels
-    source.flush()
-    said = run(FOLDPACK, "create", "--check=off", closed(source), place / "x.lmdb").err
+    said = said_of(source, place)
     assert (f"{place}/x.h5: images: 'labels' beside it, of shape {labels.shape} and type "
             f"{labels.dtype}, has no label for each of the 3 rows; left out") in said
     assert "images/00000000.png" in run(FOLDPACK, "list", place / "x.lmdb").out
-
-
-def closed(source):
-    path = source.filename
-    source.close()
-    return path
 
 
 def test_folders_of_empty_classes_are_in_each_group(source, place):
@@ -370,14 +362,6 @@ def test_it_is_found_where_it_is_installed_and_uninstalled(source, place):
     assert not (place / "root/opt/x/share/foldfs").exists()
 
 
-def said_with(place, **environment):
-    """What create says where nothing is made of x.h5."""
-    said = run(FOLDPACK, "create", place / "x.h5", place / "x", env={**os.environ, **environment},
-               status=1).err
-    assert set(os.listdir(place)) <= {"x.h5", "empty", "python"}
-    return said
-
-
 def test_where_it_is_missing_that_is_said(source, place):
     source.close()
     shutil.copy(FOLDPACK, place / "foldpack")
@@ -385,31 +369,35 @@ def test_where_it_is_missing_that_is_said(source, place):
     assert "hdf5.py, which reads it, is not installed beside foldpack" in said
 
 
-def test_where_h5py_is_missing_the_way_out_is_said(source, place):
+PYTHON = os.environ["FOLDFS_PYTHON"]
+
+
+@pytest.mark.parametrize("module, status, said", [
+    ("raise ImportError('none')", 1,
+     f"h5py, which reads HDF5, is not in {PYTHON} (none): 'pip install h5py', or let FOLDFS_PYTHON "
+     "name a python3 that has it"),
+    ("raise ValueError('numpy.dtype size changed')", 1,
+     f"h5py, which reads HDF5, does not load in {PYTHON}: ValueError: numpy.dtype size changed"),
+    ("import sys; print('a notice\\n' * 50000, file=sys.stderr); raise ImportError('none')", 1,
+     "h5py, which reads HDF5, is not in "),
+    (f"import os; os.kill(os.getpid(), {int(signal.SIGSEGV)})", 3,
+     "damaged: the library that reads it crashes on it"),
+    (f"import os; os.kill(os.getpid(), {int(signal.SIGKILL)})", 1,
+     "the script that reads it was killed, as where memory runs out")],
+    ids=["missing", "does not load", "behind notices", "crashes", "killed"])
+def test_where_h5py_fails_that_is_said_and_nothing_left(source, place, module, status, said):
+    done = create_with(source, place, module, status=status)
+    assert f"{place}/x.h5: {said}" in done.err
+    assert set(os.listdir(place)) == {"x.h5", "empty"}
+
+
+def create_with(source, place, module, **more):
+    """Where this is h5py."""
     source.close()
     (place / "empty").mkdir()
-    (place / "empty/h5py.py").write_text("raise ImportError('none')")
-    said = said_with(place, PYTHONPATH=str(place / "empty"))
-    assert (f"x.h5: h5py, which reads HDF5, is not in {foldfs.os.environ['FOLDFS_PYTHON']} (none): "
-            "'pip install h5py', or let FOLDFS_PYTHON name a python3 that has it") in said
-
-
-def test_where_h5py_does_not_load_that_is_said(source, place):
-    source.close()
-    (place / "empty").mkdir()
-    (place / "empty/h5py.py").write_text("raise ValueError('numpy.dtype size changed')")
-    said = said_with(place, PYTHONPATH=str(place / "empty"))
-    assert (f"x.h5: h5py, which reads HDF5, does not load in {foldfs.os.environ['FOLDFS_PYTHON']}: "
-            "ValueError: numpy.dtype size changed") in said
-
-
-def test_the_reason_of_a_failure_is_not_lost_behind_notices(source, place):
-    source.close()
-    (place / "empty").mkdir()
-    (place / "empty/h5py.py").write_text(
-        "import sys; print('a notice\\n' * 50000, file=sys.stderr); raise ImportError('none')")
-    assert ": h5py, which reads HDF5, is not in " in said_with(
-        place, PYTHONPATH=str(place / "empty"))
+    (place / "empty/h5py.py").write_text(module)
+    return run(FOLDPACK, "create", place / "x.h5", place / "x",
+               env={**os.environ, "PYTHONPATH": str(place / "empty")}, **more)
 
 
 def test_names_are_utf_8_in_any_locale(source, place):
@@ -424,22 +412,10 @@ def test_names_are_utf_8_in_any_locale(source, place):
 
 def test_where_python_is_missing_the_way_out_is_said(source, place):
     source.close()
-    said = said_with(place, FOLDFS_PYTHON="no-such-python")
+    said = run(FOLDPACK, "create", place / "x.h5", place / "x", status=1,
+               env={**os.environ, "FOLDFS_PYTHON": "no-such-python"}).err
     assert ("Python, which reads it, does not start: no-such-python: No such file or directory; "
             "install python3, or let FOLDFS_PYTHON name one") in said
-
-
-@pytest.mark.parametrize("signal_of, status, said", [
-    (signal.SIGSEGV, 3, "damaged: the library that reads it crashes on it"),
-    (signal.SIGKILL, 1, "the script that reads it was killed, as where memory runs out")])
-def test_a_library_that_crashes_leaves_nothing(source, place, signal_of, status, said):
-    source.close()
-    (place / "empty").mkdir()
-    (place / "empty/h5py.py").write_text(f"import os; os.kill(os.getpid(), {int(signal_of)})")
-    done = run(FOLDPACK, "create", place / "x.h5", place / "x", status=status,
-               env={**os.environ, "PYTHONPATH": str(place / "empty")})
-    assert f"{place}/x.h5: {said}" in done.err
-    assert not (place / "x").exists()
 
 
 def test_what_lies_in_the_working_folder_is_not_loaded(source, place):
@@ -453,23 +429,16 @@ def test_what_lies_in_the_working_folder_is_not_loaded(source, place):
 
 def test_an_interruption_from_a_terminal_is_no_damage(source, place):
     """It comes to both; here the script is the first."""
-    source.close()
-    (place / "empty").mkdir()
-    (place / "empty/h5py.py").write_text("import os, signal; os.kill(0, signal.SIGINT)")
-    done = run(FOLDPACK, "create", place / "x.h5", place / "x", status=-signal.SIGINT,
-               start_new_session=True, env={**os.environ, "PYTHONPATH": str(place / "empty")})
+    done = create_with(source, place, "import os, signal; os.kill(0, signal.SIGINT)",
+                       status=-signal.SIGINT, start_new_session=True)
     assert "damaged" not in done.err and "interrupted; nothing was left behind" in done.err
     assert not (place / "x").exists()
 
 
 def test_an_interruption_that_is_ignored_is_none(source, place):
-    source.close()
-    (place / "empty").mkdir()
-    (place / "empty/h5py.py").write_text(
-        "import os, signal; os.kill(os.getpid(), signal.SIGINT); raise ImportError('none')")
-    done = run(FOLDPACK, "create", place / "x.h5", place / "x", status=1,
-               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
-               env={**os.environ, "PYTHONPATH": str(place / "empty")})
+    done = create_with(source, place, "import os, signal; os.kill(os.getpid(), signal.SIGINT); "
+                       "raise ImportError('none')", status=1,
+                       preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
     assert "h5py, which reads HDF5, is not in" in done.err
 
 
@@ -479,7 +448,7 @@ def test_a_script_ends_with_foldpack(source, place):
     source.close()
     (place / "python").write_text(
         f"#!/bin/sh\necho $$ >{place}/id\nwhile [ ! -e {place}/go ]; do sleep .01; done\n"
-        f"exec {foldfs.os.environ['FOLDFS_PYTHON']} \"$@\"\n")
+        f"exec {os.environ['FOLDFS_PYTHON']} \"$@\"\n")
     (place / "python").chmod(0o755)
     with subprocess.Popen([FOLDPACK, "create", place / "x.h5", place / "x"],
                           stderr=subprocess.DEVNULL,

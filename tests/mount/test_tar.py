@@ -167,24 +167,16 @@ def test_what_is_only_called_a_tar_stays_a_file(pack, tmp_path):
 # --- what no folder could say -------------------------------------------------------------
 
 
-def test_folders_without_a_member_are_made(pack, tmp_path):
-    create(members(tmp_path / "x.tar", ("a/b/c", b"1"), ("a/d", b"2")), pack)
+def test_folders_have_the_mode_and_time_of_their_member_or_those_of_others(pack, tmp_path):
+    """Behind its files, it still gives them."""
+    folder = special("d", tarfile.DIRTYPE)
+    folder.mode, folder.mtime = 0o711, 1
+    create(members(tmp_path / "x.tar", ("a/b/c", b"1"), ("d/e", b"2"), folder), pack)
     out = tmp_path / "out"
     run(FOLDPACK, "extract", pack, out)
     assert (out / "a/b/c").read_bytes() == b"1"
-    for folder in ("a", "a/b"):
-        assert stat.S_IMODE(os.stat(out / folder).st_mode) == 0o755
-        assert os.stat(out / folder).st_mtime == WHEN
-
-
-def test_a_folder_that_comes_behind_its_files_gives_its_mode(pack, tmp_path):
-    folder = special("a", tarfile.DIRTYPE)
-    folder.mode, folder.mtime = 0o711, 1
-    create(members(tmp_path / "x.tar", ("a/b", b"1"), folder), pack)
-    out = tmp_path / "out"
-    run(FOLDPACK, "extract", pack, out)
-    assert stat.S_IMODE(os.stat(out / "a").st_mode) == 0o711
-    assert os.stat(out / "a").st_mtime == 1
+    assert [(stat.S_IMODE(os.stat(out / path).st_mode), os.stat(out / path).st_mtime)
+            for path in ("a", "a/b", "d")] == [(0o755, WHEN), (0o755, WHEN), (0o711, 1)]
 
 
 def test_paths_that_leave_are_bad_and_others_become_relative(pack, tmp_path):
@@ -197,22 +189,21 @@ def test_paths_that_leave_are_bad_and_others_become_relative(pack, tmp_path):
     assert listed(pack) == ["c", "etc/passwd"]
 
 
-def test_special_files_are_left_out_and_said(pack, tmp_path):
-    source = members(tmp_path / "x.tar", special("pipe", tarfile.FIFOTYPE),
-                     special("null", tarfile.CHRTYPE), ("x", b"1"))
-    done = create(source, pack, status=4)
-    assert f"{source}/pipe: a named pipe, which a pack cannot hold; left out" in done.err
-    assert f"{source}/null: a device, which a pack cannot hold; left out" in done.err
-    assert listed(pack) == ["x"]
-
-
-@pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.SYMTYPE])
-def test_a_file_in_the_place_of_a_folder_is_bad(kind, pack, tmp_path):
-    """A link that leads out must not take files along."""
-    source = members(tmp_path / "x.tar", special("a", kind, "/tmp"), ("a/b/c", b"1"), ("d", b"2"))
+@pytest.mark.parametrize("entries, said, left", [
+    ([special("pipe", tarfile.FIFOTYPE), special("null", tarfile.CHRTYPE), ("x", b"1")],
+     ["pipe: a named pipe, which a pack cannot hold; left out",
+      "null: a device, which a pack cannot hold; left out"], ["x"]),
+    *(([special("a", kind, "/tmp"), ("a/b/c", b"1"), ("d", b"2")],  # a link must not take files along
+       ["a/b/c: lies below something that is not a folder"], ["a", "d"])
+      for kind in (tarfile.REGTYPE, tarfile.SYMTYPE)),
+    ([("x", b"1"), special("w", tarfile.LNKTYPE, "later"), ("later", b"2")],
+     ["w: a hard link to a file that did not come before it"], ["later", "x"])],
+    ids=["special", "below a file", "below a link", "a link to nothing"])
+def test_what_is_left_out_is_said(entries, said, left, pack, tmp_path):
+    source = members(tmp_path / "x.tar", *entries)
     done = create(source, pack, "--on-bad=skip", status=4)
-    assert f"{source}/a/b/c: lies below something that is not a folder" in done.err
-    assert listed(pack) == ["a", "d"]
+    assert all(f"{source}/{sentence}" in done.err for sentence in said)
+    assert listed(pack) == left
 
 
 def test_a_hard_link_to_what_is_excluded_becomes_the_file(pack, tmp_path):
@@ -242,18 +233,6 @@ def test_classes_that_no_folder_is_around_are_not_named(pack, tmp_path, src):
     assert "one folder" not in create(members(tmp_path / "x.tar", ("a/1", b"1"), ("a/2", b"2")),
                                       pack).err
     assert "is for tars and zips only" in create(src, pack, "--strip-components=1", status=2).err
-
-
-def test_hard_links_are_kept_where_their_file_has_come(pack, tmp_path):
-    source = members(tmp_path / "x.tar", ("x", b"1"), special("y", tarfile.LNKTYPE, "./x"),
-                     special("z", tarfile.LNKTYPE, "y"), special("w", tarfile.LNKTYPE, "later"),
-                     ("later", b"2"))
-    done = create(source, pack, "--on-bad=skip", status=4)
-    assert f"{source}/w: a hard link to a file that did not come before it" in done.err
-    out = tmp_path / "out"
-    run(FOLDPACK, "extract", pack, out)
-    assert os.stat(out / "x").st_nlink == 3
-    assert sorted(os.listdir(out)) == ["later", "x", "y", "z"]
 
 
 def test_a_file_of_nothing_but_holes_is_bad(pack, tmp_path):

@@ -11,14 +11,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define JPEG "\xff\xd8\xff\xe0 a jpeg"
-#define PNG  "\x89PNG\r\n\x1a\n a png"
 #define SIZE 300000
 
 static struct pages kept_pages = PAGES_INIT;
 
 struct fixture {
-	char dir[64], path[96], list[96];
+	char dir[64], path[96];
 	struct reader *reader;
 	struct foreign_settings settings;
 	struct foreign_source source;
@@ -61,7 +59,7 @@ static void close_source(struct fixture *f)
 	f->reader = NULL;
 }
 
-/* The container: a JPEG at 0, a PNG at 100, and bytes that tell where they lie. */
+/* The container: bytes that tell where they lie. */
 static void setup(struct fixture *f)
 {
 	SCOPE_FREE char *bytes = malloc(SIZE);
@@ -69,11 +67,8 @@ static void setup(struct fixture *f)
 	strcpy(f->dir, "/var/tmp/test_foreign.XXXXXX");
 	assert_non_null(mkdtemp(f->dir));
 	snprintf(f->path, sizeof(f->path), "%s/x.data", f->dir);
-	snprintf(f->list, sizeof(f->list), "%s/list", f->dir);
 	for (size_t i = 0; i < SIZE; i++)
 		bytes[i] = (char)(i * 7 + i / 251);
-	memcpy(bytes, JPEG, sizeof(JPEG));
-	memcpy(bytes + 100, PNG, sizeof(PNG));
 	write_file(f->path, bytes, SIZE);
 	f->settings.open = open_file;
 	open_source(f);
@@ -104,14 +99,6 @@ static void add_path(struct fixture *f, uint64_t record, const char *path, uint6
 {
 	const struct foreign_file file = {
 		.record = record, .path = text(path), .offset = offset, .size = size};
-
-	add(f, &file);
-}
-
-static void add_label(struct fixture *f, uint64_t record, int64_t label, uint64_t offset)
-{
-	const struct foreign_file file = {
-		.record = record, .label = label, .offset = offset, .size = sizeof(PNG)};
 
 	add(f, &file);
 }
@@ -178,64 +165,6 @@ static void expect_bytes(struct fixture *f, const char *path, const void *expect
 FIXTURE(f, struct fixture, setup, teardown);
 
 /* --- names ------------------------------------------------------------------------------------ */
-
-TEST_OF(f, records_without_names_are_numbered)
-{
-	add_label(f, 12, 3, 100);
-	add_label(f, 3, 0, 0);
-	add_label(f, 1, 3, 0);
-	add_label(f, 0, FOREIGN_NO_LABEL, 1000);
-	open_dataset(f);
-	expect_tree(f,
-		    "0000/\n0003/\nimages/\n0000/00000003.JPEG\n0003/00000001.JPEG\n"
-		    "0003/00000012.png\nimages/00000000.bin\n");
-	expect_bytes(f, "0003/00000012.png", PNG, sizeof(PNG));
-}
-
-TEST_OF(f, classes_of_many_digits_sort_as_numbers)
-{
-	add_label(f, 0, 21840, 0);
-	add_label(f, 1, 9, 0);
-	add_path(f, 2, "readme", 0, 5);
-	open_dataset(f);
-	expect_tree(f, "00009/\n21840/\nreadme\n00009/00000001.JPEG\n21840/00000000.JPEG\n");
-}
-
-TEST_OF(f, lists_give_names)
-{
-	struct foreign_file beyond = {.record = 1, .label = 2, .size = 5};
-	struct err err = {0};
-
-	close_source(f);
-	write_file(f->list, "cat\r\ndog\n", 9);
-	f->settings.classes = f->list;
-	open_source(f);
-	add_label(f, 0, 1, 0);
-	assert_int_equal(foreign_add(&f->tree, &beyond, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "list ends with label 1"));
-	open_dataset(f);
-	expect_tree(f, "dog/\ndog/00000000.JPEG\n");
-
-	close_source(f);
-	f->settings.names = f->list;
-	f->settings.classes = NULL;
-	write_file(f->list, "a/b.jpg\nc.jpg", 13);
-	open_source(f);
-	add_label(f, 1, 7, 0);
-	add_label(f, 0, 7, 0);
-	open_dataset(f);
-	expect_tree(f, "0007/\na/\n0007/c.jpg\na/b.jpg\n");
-}
-
-TEST_OF(f, names_without_suffix_get_one)
-{
-	const struct foreign_file file = {
-		.class = {"k", 1}, .name = {"abc.de", 6}, .plain = true, .size = 30};
-
-	add(f, &file);
-	open_dataset(f);
-	expect_tree(f, "k/\nk/abc.de.JPEG\n");
-}
 
 TEST_OF(f, names_that_lead_outside_are_refused)
 {
@@ -360,47 +289,7 @@ TEST_OF(f, a_text_may_be_empty)
 	expect_bytes(f, "nothing", "", 0);
 }
 
-TEST_OF(f, links_and_text_are_files_too)
-{
-	const struct foreign_file link = {.path = text("c/link"), .target = text("../a")};
-	uint32_t entry;
-	size_t len;
-
-	add(f, &link);
-	add_path(f, 0, "c/d", 5, 1000);
-	assert_int_equal(foreign_add_text(&f->tree, "labels.tsv", "x\ty\n", 4, NULL), 0);
-	assert_int_equal(foreign_add_text(&f->tree, "b", "bbb", 3, NULL), 0);
-	assert_int_equal(foreign_add_text(&f->tree, "nothing", "", 0, NULL), 0);
-	open_dataset(f);
-	expect_tree(f, "b\nc/\nlabels.tsv\nnothing\nc/d\nc/link\n");
-	expect_bytes(f, "labels.tsv", "x\ty\n", 4);
-	expect_bytes(f, "b", "bbb", 3);
-	assert_int_equal(dataset_find(f->dataset, "c/link", 6, &entry), 0);
-	assert_memory_equal(dataset_target(f->dataset, entry, &len), "../a", 4);
-	assert_int_equal(len, 4);
-}
-
 /* --- the index file --------------------------------------------------------------------------- */
-
-TEST_OF(f, an_index_belongs_to_the_file_as_it_is)
-{
-	SCOPE(reader_release) struct reader *index = NULL;
-	const struct timespec times[2] = {{.tv_sec = 5}, {.tv_sec = 5}};
-	struct index_key key;
-
-	add_path(f, 0, "a", 0, 10);
-	assert_int_equal(index_key_make(&f->tree, &key), 0);
-	assert_int_equal(index_file_find(&f->tree, &key, &index), -ENOENT);
-	open_dataset(f);
-	assert_int_equal(index_file_find(&f->tree, &key, &index), 0);
-	reader_free(steal_ptr(&index));
-	assert_int_equal(utimensat(AT_FDCWD, f->path, times, 0), 0);
-	assert_int_equal(index_key_make(&f->tree, &key), 0);
-	assert_int_equal(index_file_find(&f->tree, &key, &index), -ENOENT);
-	f->settings.layout = FOREIGN_TREE;
-	assert_int_equal(index_key_make(&f->tree, &key), 0);
-	assert_int_equal(index_file_find(&f->tree, &key, &index), -ENOENT);
-}
 
 TEST_OF(f, a_damaged_index_is_none)
 {
@@ -545,32 +434,6 @@ static size_t make_picture(enum foreign_layout layout, uint64_t offset, uint8_t 
 							   : i * channels + from));
 		}
 	return n;
-}
-
-TEST_OF(f, pixels_are_shown_as_images)
-{
-	SCOPE_FREE uint8_t *expected = malloc(SIZE);
-	char name[32];
-
-	for (unsigned layout = 0; layout <= FOREIGN_PLANAR_BGR; layout++) {
-		const struct foreign_pixels pixels = {WIDTH, HEIGHT, layout};
-		const struct foreign_file file = {.record = layout,
-						  .label = 0,
-						  .offset = 1000 + 11000 * layout,
-						  .size = foreign_pixels_bytes(&pixels),
-						  .pixels = &pixels};
-
-		add(f, &file);
-	}
-	assert_int_equal(foreign_add_text(&f->tree, "labels.tsv", "x\ty\n", 4, NULL), 0);
-	open_dataset(f);
-	for (unsigned layout = 0; layout <= FOREIGN_PLANAR_BGR; layout++) {
-		size_t len = make_picture(layout, 1000 + 11000 * layout, expected);
-
-		sprintf(name, "0000/0000000%u.%s", layout, layout == FOREIGN_GRAY ? "pgm" : "ppm");
-		expect_bytes(f, name, expected, len);
-	}
-	expect_bytes(f, "labels.tsv", "x\ty\n", 4);
 }
 
 TEST_OF(f, any_part_of_an_image_can_be_read)

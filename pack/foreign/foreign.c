@@ -192,22 +192,12 @@ static int open_dataset(struct opening *o, bool checking, struct dataset **ret, 
 
 /* --- checksums -------------------------------------------------------------------------------- */
 
-/* Goes on with an index that has what was made, so that the next time continues from there. */
-static int take_sums(struct opening *o, const struct foreign_sums *sums, struct err *err)
-{
-	struct reader *index = NULL;
-	int r = index_file_add_sums(&o->tree, o->readers.index, sums->rows, sums->count,
-				    sums->complete, &index);
-
-	drop_index(o);
-	if (r == 0)
-		return take_index(o, index);
-	return r == -EBADMSG ? r : err_set(err, r, "its index cannot be written: %s", strerror(-r));
-}
-
+/* Makes those that it lacks, and goes on with an index that has what was made: so the next time
+ * continues from there, if it fails. */
 static int make_sums(struct opening *o, struct err *err)
 {
 	SCOPE(foreign_sums_release) struct foreign_sums sums = {0};
+	struct reader *index = NULL;
 	struct dataset *dataset;
 	int r = open_dataset(o, true, &dataset, err), made;
 
@@ -217,7 +207,13 @@ static int make_sums(struct opening *o, struct err *err)
 	dataset_close_index(dataset, &o->readers);
 	if (made < 0 && !sums.made)
 		return made;
-	r = take_sums(o, &sums, made < 0 ? NULL : err);
+	r = index_file_add_sums(&o->tree, o->readers.index, sums.rows, sums.count, sums.complete,
+				&index);
+	drop_index(o);
+	if (r == 0)
+		r = take_index(o, index);
+	else if (made == 0 && r != -EBADMSG)
+		err_set(err, r, "its index cannot be written: %s", strerror(-r));
 	return made < 0 ? made : r;
 }
 

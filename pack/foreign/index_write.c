@@ -36,20 +36,6 @@ static int make_index(struct writing *w, struct err *err)
 	return tree_index(w->tree, starts, &w->index, &w->labels, err);
 }
 
-static int make_rows(struct writing *w)
-{
-	const struct buf *made = &w->tree->made;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < BUF_COUNT(made, struct made_row); i++) {
-		uint8_t row[MADE_ROW_BYTES];
-
-		made_encode(&BUF_ITEMS(made, const struct made_row)[i], row);
-		r = buf_add(&w->rows, row, sizeof(row));
-	}
-	return r;
-}
-
 /* They are a section like any other. */
 static int make_options(struct writing *w, const struct index_key *key, const char *format)
 {
@@ -121,8 +107,12 @@ int index_file_write(struct foreign_tree *tree, const struct index_key *key, con
 	SCOPE(writing_release) struct writing w = {.tree = tree};
 	int r = make_index(&w, err);
 
-	if (r == 0)
-		r = make_rows(&w);
+	for (size_t i = 0; r == 0 && i < BUF_COUNT(&tree->made, struct made_row); i++) {
+		uint8_t row[MADE_ROW_BYTES];
+
+		made_encode(&BUF_ITEMS(&tree->made, const struct made_row)[i], row);
+		r = buf_add(&w.rows, row, sizeof(row));
+	}
 	if (r == 0)
 		r = make_options(&w, key, format);
 	if (r < 0)

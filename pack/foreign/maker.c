@@ -318,27 +318,11 @@ static int unpack_part(struct maker *maker, struct message *message, struct read
 
 /* --- a scan ----------------------------------------------------------------------------------- */
 
-static int give_paths(struct maker *maker, struct message *message, const struct foreign_tree *tree)
-{
-	SCOPE(buf_release) struct buf out = BUF_INIT;
-	uint64_t first, count, all = tree_count(tree);
-	int r = 0;
-
-	if (!message_numbers(message, &first, &count, NULL) || first > all || count > all - first)
-		return MAKES_NO_SENSE;
-	for (uint64_t i = first; r == 0 && i < first + count; i++) {
-		struct foreign_text path = foreign_tree_path(tree, i);
-
-		buf_add(&out, path.data, path.len);
-		r = buf_add(&out, "", 1);
-	}
-	return r < 0 ? r : maker_process_answer(maker->process, out.data, out.len);
-}
-
 static int do_as_asked(struct maker *maker, struct message *message, struct foreign_tree *tree,
 		       struct err *err)
 {
-	uint64_t offset, len;
+	SCOPE(buf_release) struct buf paths = BUF_INIT;
+	uint64_t offset, len, first, count;
 
 	switch (message->letter) {
 	case 'R':
@@ -370,9 +354,18 @@ static int do_as_asked(struct maker *maker, struct message *message, struct fore
 		return MAKES_NO_SENSE;
 	if (message->letter == 'Q')
 		return unpack_part(maker, message, &tree->unpacked);
-	if (message->letter == 'y')
-		return give_paths(maker, message, tree);
-	return message_take(message, &maker->page, tree, err);
+	if (message->letter != 'y')
+		return message_take(message, &maker->page, tree, err);
+	if (!message_numbers(message, &first, &count, NULL) || first > tree_count(tree) ||
+	    count > tree_count(tree) - first)
+		return MAKES_NO_SENSE;
+	for (uint64_t i = first; i < first + count; i++) {
+		struct foreign_text path = foreign_tree_path(tree, i);
+
+		buf_add(&paths, path.data, path.len);
+		buf_add(&paths, "", 1);
+	}
+	return paths.failed ? -ENOMEM : maker_process_answer(maker->process, paths.data, paths.len);
 }
 
 /* Does what messages ask for, up to one of these letters. */

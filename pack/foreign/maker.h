@@ -33,8 +33,8 @@
  *
  * Of archives (pack/foreign/settings.h: struct foreign_watch):
  *
- *	X file             -                     foreign_tree_drop()
- *	M file, mode, time -                     foreign_tree_attr()
+ *	X file             -                     it is taken out again
+ *	M file, mode, time -                     of a folder
  *	O path, what, flaw -                     a member is left out
  *	H sentence         -                     it is damaged, which fails unless who watches
  *	                                         goes on

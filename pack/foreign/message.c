@@ -270,28 +270,13 @@ int message_answer_failure(int error, const struct err *err, struct buf *ret)
 	return buf_addf(ret, "%d%c%s%c", -error, 0, sentence, 0);
 }
 
-static int name_classes(struct message *message, struct foreign_tree *tree)
-{
-	SCOPE(buf_release) struct buf names = BUF_INIT;
-	const char *field;
-	int r = 0;
-
-	while (r == 0 && (field = message_field(message))) {
-		struct foreign_text name = text_of(field);
-
-		r = buf_add(&names, &name, sizeof(name));
-	}
-	return r < 0 ? r
-		     : foreign_tree_classes(tree, BUF_ITEMS(&names, const struct foreign_text),
-					    BUF_COUNT(&names, struct foreign_text));
-}
-
 /* What is said of archives. */
 static int take_of_archive(struct message *message, struct foreign_tree *tree, struct err *err)
 {
 	const struct foreign_watch *watch = tree->source->settings->watch;
 	const char *text, *what;
 	uint64_t file, mode, flaw;
+	struct tree_row *row;
 	struct err why = {0};
 	int64_t mtime;
 	int r;
@@ -300,13 +285,17 @@ static int take_of_archive(struct message *message, struct foreign_tree *tree, s
 	case 'X':
 		if (!message_numbers(message, &file, NULL) || file >= tree_count(tree))
 			return MAKES_NO_SENSE;
-		foreign_tree_drop(tree, (size_t)file);
+		/* Takes it out; other names of the file keep it. */
+		tree_rows(tree)[file].dropped = 1;
 		return 0;
 	case 'M':
 		if (!message_numbers(message, &file, &mode, NULL) || file >= tree_count(tree) ||
 		    !(text = message_field(message)) || !is_signed(text, &mtime))
 			return MAKES_NO_SENSE;
-		foreign_tree_attr(tree, (size_t)file, (mode_t)mode, mtime);
+		row = &tree_rows(tree)[file];
+		row->mode = (uint16_t)(mode & 07777);
+		row->has_mode = mode != 0;
+		row->mtime = mtime;
 		return 0;
 	case 'O':
 		text = message_field(message);
@@ -331,7 +320,9 @@ static int take_of_archive(struct message *message, struct foreign_tree *tree, s
 static int take(struct message *message, const struct held_page *page, struct foreign_tree *tree,
 		struct err *err)
 {
+	SCOPE(buf_release) struct buf names = BUF_INIT; /* struct foreign_text */
 	uint64_t count, counted, several;
+	struct foreign_text name;
 	const char *text;
 
 	switch (message->letter) {
@@ -341,7 +332,15 @@ static int take(struct message *message, const struct held_page *page, struct fo
 		text = message_field(message);
 		return text ? foreign_tree_note(tree, "%s", text) : MAKES_NO_SENSE;
 	case 'C':
-		return name_classes(message, tree);
+		while ((text = message_field(message))) {
+			name = text_of(text);
+			buf_add(&names, &name, sizeof(name));
+		}
+		return names.failed
+			       ? -ENOMEM
+			       : foreign_tree_classes(tree,
+						      BUF_ITEMS(&names, const struct foreign_text),
+						      BUF_COUNT(&names, struct foreign_text));
 	case 'T':
 		text = message_field(message);
 		if (!text || message->at == message->end)

@@ -161,25 +161,6 @@ static int add_made(struct foreign_tree *tree, const struct made_row *row)
 	return buf_add(&tree->made, row, sizeof(*row));
 }
 
-static int add_page(struct foreign_tree *tree, const struct foreign_packed *page)
-{
-	int r = 0;
-
-	tree->page = page->offset;
-	tree->page_start = tree->made_end;
-	for (size_t i = 0; r == 0 && i < page->count; i++) {
-		const struct codec_piece *piece = &page->pieces[i];
-		const struct made_row made = {
-			.start = tree->made_end,
-			.offset = page->offset + piece->offset,
-			.is_page = true,
-			.page = {piece->packed, piece->unpacked, piece->codec}};
-
-		r = add_made(tree, &made);
-	}
-	return r;
-}
-
 /* Adds bytes of the source, and zeros behind them. */
 static int add_piece(struct foreign_tree *tree, uint64_t offset, uint64_t len, uint64_t all)
 {
@@ -201,58 +182,48 @@ static int add_piece(struct foreign_tree *tree, uint64_t offset, uint64_t len, u
 	return r;
 }
 
-/* A file with holes: the last piece ends where the next row may begin. */
-static int add_pieces(struct foreign_tree *tree, const struct foreign_file *file)
-{
-	const struct foreign_piece *pieces = file->pieces;
-	size_t count = file->piece_count;
-	uint64_t end = (file->size + READER_PAGE - 1) / READER_PAGE * READER_PAGE;
-	int r = add_piece(tree, 0, 0, count ? pieces[0].at : end);
-
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = add_piece(tree, pieces[i].offset, pieces[i].len,
-			      (i + 1 < count ? pieces[i + 1].at : end) - pieces[i].at);
-	return r;
-}
-
 /* A file whose bytes are not as they are in the source. */
 static int add_by_rows(struct foreign_tree *tree, const struct foreign_file *file,
 		       struct tree_row *row)
 {
-	struct made_row picture = {.start = tree->made_end, .offset = file->offset};
+	const struct foreign_piece *pieces = file->pieces;
+	const struct foreign_packed *page = file->packed;
+	/* The last piece ends where the next row may begin. */
+	uint64_t end = (file->size + READER_PAGE - 1) / READER_PAGE * READER_PAGE;
+	struct made_row made = {.start = tree->made_end, .offset = file->offset};
 	int r = 0;
 
 	row->volume = TREE_MADE;
 	row->offset = tree->made_end;
-	if (file->pieces)
-		return add_pieces(tree, file);
-	if (file->pixels) {
-		picture.pixels = *file->pixels;
-		row->size = made_size(&picture);
-		return add_made(tree, &picture);
+	if (pieces) {
+		r = add_piece(tree, 0, 0, file->piece_count ? pieces[0].at : end);
+		for (size_t i = 0; r == 0 && i < file->piece_count; i++)
+			r = add_piece(tree, pieces[i].offset, pieces[i].len,
+				      (i + 1 < file->piece_count ? pieces[i + 1].at : end) -
+					      pieces[i].at);
+		return r;
 	}
-	if (!tree->made.len || tree->page != file->packed->offset)
-		r = add_page(tree, file->packed);
+	if (file->pixels) {
+		made.pixels = *file->pixels;
+		row->size = made_size(&made);
+		return add_made(tree, &made);
+	}
+	if (!tree->made.len || tree->page != page->offset) {
+		tree->page = page->offset;
+		tree->page_start = tree->made_end;
+		for (size_t i = 0; r == 0 && i < page->count; i++) {
+			const struct codec_piece *piece = &page->pieces[i];
+
+			made = (struct made_row){
+				.start = tree->made_end,
+				.offset = page->offset + piece->offset,
+				.is_page = true,
+				.page = {piece->packed, piece->unpacked, piece->codec}};
+			r = add_made(tree, &made);
+		}
+	}
 	row->offset = tree->page_start + file->offset;
 	return r;
-}
-
-static void add_second_name(struct foreign_tree *tree, const struct foreign_file *file,
-			    struct tree_row *row)
-{
-	struct tree_row *first = &tree_rows(tree)[*file->second_name_of];
-
-	if (!first->links) {
-		first->links = ++tree->most_links;
-		first->first_name = 1;
-	}
-	row->links = first->links;
-	row->offset = first->offset;
-	row->size = first->size;
-	row->volume = first->volume;
-	row->mode = first->mode;
-	row->has_mode = first->has_mode;
-	row->mtime = first->mtime;
 }
 
 static int add_row(struct foreign_tree *tree, const struct tree_row *row, struct err *err)
@@ -311,7 +282,19 @@ int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, stru
 		row.size = file->target.len;
 		r = buf_add(&tree->targets, file->target.data, file->target.len);
 	} else if (file->second_name_of) {
-		add_second_name(tree, file, &row);
+		struct tree_row *first = &tree_rows(tree)[*file->second_name_of];
+
+		if (!first->links) {
+			first->links = ++tree->most_links;
+			first->first_name = 1;
+		}
+		row.links = first->links;
+		row.offset = first->offset;
+		row.size = first->size;
+		row.volume = first->volume;
+		row.mode = first->mode;
+		row.has_mode = first->has_mode;
+		row.mtime = first->mtime;
 	} else if (bytes && (file->pixels || file->packed || file->pieces)) {
 		r = add_by_rows(tree, file, &row);
 	}
@@ -323,20 +306,6 @@ struct foreign_text foreign_tree_path(const struct foreign_tree *tree, size_t i)
 	const struct tree_row *row = &tree_rows(tree)[i];
 
 	return (struct foreign_text){tree->paths.data + row->path, row->path_len};
-}
-
-void foreign_tree_drop(struct foreign_tree *tree, size_t i)
-{
-	tree_rows(tree)[i].dropped = 1;
-}
-
-void foreign_tree_attr(struct foreign_tree *tree, size_t i, mode_t mode, int64_t mtime)
-{
-	struct tree_row *row = &tree_rows(tree)[i];
-
-	row->mode = (uint16_t)(mode & 07777);
-	row->has_mode = mode != 0;
-	row->mtime = mtime;
 }
 
 int foreign_add_text(struct foreign_tree *tree, const char *path, const void *bytes, size_t len,

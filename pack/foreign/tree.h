@@ -89,11 +89,6 @@ int foreign_tree_classes(struct foreign_tree *tree, const struct foreign_text *n
 /* The path of the file that was added as number `i`, from 0 on; lives until the next is added. */
 struct foreign_text foreign_tree_path(const struct foreign_tree *tree, size_t i);
 
-/* Takes a file, link or empty folder out; other names of the file keep it. */
-void foreign_tree_drop(struct foreign_tree *tree, size_t i);
-/* Sets the mode and time of a folder. */
-void foreign_tree_attr(struct foreign_tree *tree, size_t i, mode_t mode, int64_t mtime);
-
 /* Adds a file of these bytes, as "labels.tsv", which are in no record. */
 int foreign_add_text(struct foreign_tree *tree, const char *path, const void *bytes, size_t len,
 		     struct err *err);

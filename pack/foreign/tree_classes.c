@@ -166,26 +166,13 @@ static int rename_row(const struct foreign_tree *tree, struct tree_row *row, str
 	return r == 0 && number ? tree_check_class(paths->data + begin, row->class_len, err) : r;
 }
 
-static int rename_all(struct foreign_tree *tree, struct err *err)
+static int number_classes(struct foreign_tree *tree, struct err *err)
 {
 	SCOPE(buf_release) struct buf paths = BUF_INIT;
 	struct buf before = tree->paths;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < tree_count(tree); i++)
-		r = rename_row(tree, &tree_rows(tree)[i], &paths, err);
-	if (r < 0)
-		return r;
-	tree->paths = paths;
-	paths = before;
-	tree_sort(tree);
-	return 0;
-}
-
-static int number_classes(struct foreign_tree *tree, struct err *err)
-{
 	struct labels_style *style = &tree->style;
 	bool wrong = false;
+	int r = 0;
 
 	if (tree->source->settings->class_folders == FOREIGN_FOLDERS_AUTO && !class_count(tree))
 		style->numbered = !is_in_order(tree) ||
@@ -199,7 +186,14 @@ static int number_classes(struct foreign_tree *tree, struct err *err)
 		wrong = row->label >= 0 &&
 			row->number_len != (style->numbered || !named ? style->width + named : 0);
 	}
-	return wrong ? rename_all(tree, err) : 0;
+	for (size_t i = 0; wrong && r == 0 && i < tree_count(tree); i++)
+		r = rename_row(tree, &tree_rows(tree)[i], &paths, err);
+	if (!wrong || r < 0)
+		return r;
+	tree->paths = paths;
+	paths = before;
+	tree_sort(tree);
+	return 0;
 }
 
 /* --- labels ----------------------------------------------------------------------------------- */

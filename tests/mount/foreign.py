@@ -7,8 +7,13 @@ import zipfile
 
 import trees
 from foldfs import FOLDFS, run
+from formats import parquet
 
 JPEG = b"\xff\xd8\xff"
+
+
+def photo(number, size=100_000):
+    return JPEG + b"\xe0" + trees.noise(number, size)
 
 
 def jpegs(count):
@@ -40,10 +45,17 @@ def write_zip(path, files):
             archive.writestr(name, data)
 
 
+def write_parquet(path, files, codec=parquet.NONE):
+    """Of "LABEL/NAME"."""
+    samples = [(data, name.partition("/")[2].encode(), int(name[0]))
+               for name, data in files.items()]
+    parquet.write(path, samples, ["0", "1", "2", "3", "4"], (codec,) * 3, group=20)
+
+
 def shown(mount):
-    """path -> bytes of all files."""
-    return {path.decode(): (mount.path / path.decode()).read_bytes()
-            for path in trees.files(mount.path)}
+    """path -> bytes of all files of a mount, or of a folder."""
+    root = getattr(mount, "path", mount)
+    return {path.decode(): (root / path.decode()).read_bytes() for path in trees.files(root)}
 
 
 def refused(path, *options):

@@ -1,14 +1,13 @@
 """Files of other formats in the place of a pack: what all formats have in common. The format here
 is an LMDB whose keys are paths."""
 
-import os
 import re
 import struct
 
-import lmdb
 import pytest
 
 import foldfs
+import foreign
 import server
 import trees
 from foldfs import FOLDFS, FOLDPACK, MIB, is_root, run
@@ -20,11 +19,8 @@ FILES = {f"{'cat' if n % 3 else 'dog'}/{n:03}.jpg": b"\xff\xd8\xff\xe0" + trees.
 
 
 def write_lmdb(path, files):
-    with lmdb.open(str(path), subdir=False, map_size=64 * MIB, lock=False) as env, \
-            env.begin(write=True) as txn:
-        for name, data in files.items():
-            txn.put(name.encode(), data)
-    return path
+    return foreign.make_lmdb(path, [(name.encode(), data) for name, data in files.items()],
+                             subdir=False)
 
 
 @pytest.fixture(autouse=True)
@@ -45,17 +41,12 @@ def index(container):
     return container.with_name(f".{container.name}.foldfs-index")
 
 
-def read(mounted):
-    return {f"{folder}/{name}": (mounted / folder / name).read_bytes()
-            for folder in sorted(os.listdir(mounted)) for name in os.listdir(mounted / folder)}
-
-
 @pytest.fixture
 def shown(point):
     """What a mount of these shows."""
     def show(*words):
         with foldfs.mounted(words[0], point, *words[1:]) as mounted:
-            return read(mounted)
+            return foreign.shown(mounted)
     return show
 
 
@@ -94,7 +85,7 @@ def test_reads_fail_once_the_file_is_written_to(container, mount):
     mounted = mount(container)
     write_lmdb(container, {"cow/1.jpg": b"\xff\xd8\xff\xe0 new"})
     with pytest.raises(OSError):
-        read(mounted)
+        foreign.shown(mounted)
 
 
 @pytest.fixture(params=["create", "mount"])
@@ -210,7 +201,7 @@ def test_commands_read_it(container, place):
     assert "no checksums" in run(FOLDPACK, "verify", container).err
     assert "201" in run(FOLDPACK, "info", container).out
     run(FOLDPACK, "extract", container, place / "folder")
-    assert read(place / "folder") == FILES
+    assert foreign.shown(place / "folder") == FILES
     run(FOLDPACK, "diff", place / "folder", container)
     (place / "folder/cat/001.jpg").write_bytes(b"other")
     run(FOLDPACK, "diff", place / "folder", container, status=1)
@@ -238,7 +229,7 @@ def test_a_pack_and_another_file_are_one_tree(place, container, mount):
     trees.write(source / "1.jpg", b"moo")
     pack = foldfs.pack(source.parent, place / "pack.lmdb")
     mounted = mount(pack, container)
-    assert read(mounted) == FILES | {"cow/1.jpg": b"moo"}
+    assert foreign.shown(mounted) == FILES | {"cow/1.jpg": b"moo"}
 
 
 def test_an_unknown_schema_is_refused_with_those_that_there_are(container, point):

@@ -16,13 +16,10 @@ import foldfs
 import foreign
 import trees
 from foldfs import FOLDFS, FOLDPACK, MIB, run, wait_until
+from foreign import photo, write_parquet
 from formats import parquet
 
 pytest_plugins = ["server"]
-
-
-def photo(number, size=100_000):
-    return b"\xff\xd8\xff\xe0" + trees.noise(number, size)
 
 
 FILES = {f"{number % 5}/{number:04}.jpg": photo(number) for number in range(80)}
@@ -47,12 +44,6 @@ def write_lmdb(path, files):
 def write_beton(path, files):
     ffcv = pytest.importorskip("formats.ffcv", reason="no numpy")
     ffcv.write(path, [(ffcv.JPEG, 1, 1, data, 0) for data in files.values()])
-
-
-def write_parquet(path, files, codec=parquet.NONE):
-    samples = [(data, name.partition("/")[2].encode(), int(name[0]))
-               for name, data in files.items()]
-    parquet.write(path, samples, ["0", "1", "2", "3", "4"], (codec,) * 3, group=20)
 
 
 WRITERS = {"tar": foreign.write_tar, "zip": foreign.write_zip, "lmdb": write_lmdb,

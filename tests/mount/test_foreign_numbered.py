@@ -10,10 +10,10 @@ import pytest
 import foldfs
 import trees
 from foldfs import FOLDFS, run
-from foreign import refused, shown
+from foreign import make_lmdb, refused, shown
 from formats import arrow, arrow_samples, msgpack
 
-lmdb = pytest.importorskip("lmdb", reason="no py-lmdb for this Python")
+pytest.importorskip("lmdb", reason="no py-lmdb for this Python")
 numpy = pytest.importorskip("numpy", reason="no numpy for this Python")
 
 SIZES = [3, 40, 1900, 2100, 4080, 4096, 9000, 65530, 65536, 70000, 200, 300_000]
@@ -26,11 +26,7 @@ def images(count=25):
 
 
 def write(path, records, special=()):
-    with lmdb.open(os.fspath(path), subdir=False, map_size=1 << 28, lock=False) as env:
-        with env.begin(write=True) as txn:
-            for key, value in [*records, *special]:
-                txn.put(key, value)
-    return path
+    return make_lmdb(path, [*records, *special], subdir=False)
 
 
 def numbered(path, values, dumps, form="%d"):

@@ -9,8 +9,8 @@ import pytest
 
 import foldfs
 import foreign
-import trees
 from foldfs import FOLDPACK, run
+from foreign import photo
 from formats import parquet, tfrecord
 
 pytest_plugins = ["server"]
@@ -18,11 +18,8 @@ pytest_plugins = ["server"]
 COUNT = 90
 
 
-def photo(number, size=60_000):
-    return b"\xff\xd8\xff\xe0" + trees.noise(number, size)
-
-
-FILES = {f"{number % 5}/{number:04}.jpg": photo(number) for number in range(COUNT)}
+FILES = {f"{number % 5}/{number:04}.jpg": photo(number, 60_000) for number in range(COUNT)}
+SWAPPED = {**FILES, "1/0041.jpg": FILES["2/0042.jpg"], "2/0042.jpg": FILES["1/0041.jpg"]}
 
 
 @pytest.fixture(autouse=True)
@@ -33,9 +30,7 @@ def own(place, monkeypatch):
 
 
 def write_parquet(path, files):
-    samples = [(data, name.partition("/")[2].encode(), int(name[0]))
-               for name, data in files.items()]
-    parquet.write(path, samples, ["0", "1", "2", "3", "4"], (parquet.SNAPPY,) * 3, group=20)
+    foreign.write_parquet(path, files, parquet.SNAPPY)
 
 
 def write_tfrecord(path, files):
@@ -249,7 +244,7 @@ def test_an_index_of_another_file_or_for_other_options_is_said_and_not_used(tar,
     assert said.err.count(NOT_USED) == 1 and said.out.count("\n") == COUNT
 
 
-CHANGED = FILES | {"1/0041.jpg": photo(2000)}
+CHANGED = FILES | {"1/0041.jpg": photo(2000, 60_000)}
 
 
 def test_bytes_of_another_file_with_the_same_ends_are_not_served(tar, web, point):
@@ -270,40 +265,37 @@ def test_an_index_that_is_older_than_the_file_is_not_used(tar, web, shown):
     """Two images with each other's labels give a file of the same size and ends."""
     index(tar)
     publish(web, index_of(tar))
-    swapped = {**FILES, "1/0041.jpg": FILES["2/0042.jpg"], "2/0042.jpg": FILES["1/0041.jpg"]}
-    foreign.write_tar(web.folder / tar.name, swapped)
+    foreign.write_tar(web.folder / tar.name, SWAPPED)
     said = run(FOLDPACK, "list", web.url(tar.name)).err
     assert said.count(NOT_USED + "it is older than the file") == 1
-    assert shown(web.url(tar.name)) == swapped
-    foreign.write_tar(tar, swapped)
-    assert shown(tar) == swapped
+    assert shown(web.url(tar.name)) == SWAPPED
+    foreign.write_tar(tar, SWAPPED)
+    assert shown(tar) == SWAPPED
 
 
 def test_a_taken_index_is_not_published_again(tar, place, shown):
     """What a publisher's index says of another file must not become that of this one."""
     index(tar)
-    swapped = {**FILES, "1/0041.jpg": FILES["2/0042.jpg"], "2/0042.jpg": FILES["1/0041.jpg"]}
     (place / "copy").mkdir()
     copy = place / "copy" / tar.name
-    foreign.write_tar(copy, swapped)
+    foreign.write_tar(copy, SWAPPED)
     os.utime(copy, (1, 1_000_000_000))
     shutil.copy(index_of(tar), copy.parent)
     run(FOLDPACK, "list", copy)
     index_of(copy).rename(place / "gone")
-    assert shown(copy) == swapped
+    assert shown(copy) == SWAPPED
     (place / "gone").rename(index_of(copy))
     run(FOLDPACK, "list", copy)
     index(copy)
-    assert shown(copy) == swapped
+    assert shown(copy) == SWAPPED
 
 
 def test_an_index_of_a_file_that_was_replaced_here_is_not_used(tar, shown):
     index(tar)
-    swapped = {**FILES, "1/0041.jpg": FILES["2/0042.jpg"], "2/0042.jpg": FILES["1/0041.jpg"]}
-    foreign.write_tar(tar, swapped)
+    foreign.write_tar(tar, SWAPPED)
     os.utime(tar, (1, 1_000_000_000))
     assert NOT_USED in run(FOLDPACK, "list", tar).err
-    assert shown(tar) == swapped
+    assert shown(tar) == SWAPPED
 
 
 def test_an_index_of_a_url_belongs_to_the_object_there(tar, web, place, shown):

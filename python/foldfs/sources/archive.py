@@ -14,7 +14,7 @@ the other, as tar -x makes it.
 
 What is left out is told to who watches, or else counted, and noted with an example."""
 
-from scan import is_image_name, path_field, pieces_field, to_bytes, to_text
+from scan import is_image_name, path_field, pieces_field, to_text
 
 NAME_MOST, PATH_MOST = 255, 4095  # bytes of a name, of a path
 FOLLOWED_MOST = 40  # symbolic links on the way to one member, as Linux has it
@@ -137,10 +137,6 @@ class Archive:
         what = until_nul(member.bad) if reason == "bad" else WORDS[reason][0].encode()
         flaw = UNUSUAL if reason in SPECIAL else UNWANTED if reason == "stripped" else BAD
         self.channel.say(b"O", until_nul(member.path), what, b"%d" % flaw)
-
-    def keep(self, path, why):
-        """A tar in it stays a file, since it is damaged."""
-        self.count("damaged", path, to_bytes(str(why)))
 
     def note_junk(self, path, folder):
         """Who watches looks for it himself."""
@@ -323,20 +319,13 @@ class Archive:
         self.add_row(member, path, FILE, b"2%d" % (place // ROW),
                      labelled=member.label is not None)
 
-    def add_root(self, member):
-        """The root is there: its member says its mode and time."""
-        if member.kind != "folder" or not member.path:
-            raise LeftOut("no name")
-        self.add_folder(member, b"")
-
     def place(self, member):
         try:
             path = self.find_way(member.path, member)
         except LeftOut as reason:
-            if str(reason) != "no name":
+            if str(reason) != "no name" or member.kind != "folder" or not member.path:
                 raise
-            self.add_root(member)
-            return
+            path = b""  # the root is there: its member says its mode and time
         if member.kind == "file":
             self.add_file(member, path)
         elif member.kind == "folder":

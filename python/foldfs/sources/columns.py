@@ -19,9 +19,6 @@ class Leaf:
     def __init__(self, name, has):
         self.name, self.has = name, has
 
-    def is_label(self):
-        return self.has in (INTEGERS, BYTES, TEXTS)
-
 
 def features_of(text):
     """What datasets notes of the columns: {"info": {"features": {"label": {"names": [...]}}}}. An
@@ -60,11 +57,14 @@ class Columns:
         self.named = {leaf.name: leaf for leaf in reversed(leaves)}
         self.record = self.nulls = 0
         self.find_image()
-        self.find_path()
+        key = self.option["name_key"]
+        self.path = self.named.get(key or self.name + ".path")
+        if key and not self.path:
+            raise Failed("option", f"--name-key: no column '{key}'")
         self.find_label()
         self.check_label()
         self.check_bytes(self.image, (BYTES,), "image")
-        if self.path and self.path.has not in (BYTES, TEXTS) and not self.option["name_key"]:
+        if self.path and self.path.has not in (BYTES, TEXTS) and not key:
             # pandas writes a column of None as integers.
             tree.note(f"the column '{self.path.name}' has {self.path.has}, and no names")
             self.path = None
@@ -95,12 +95,6 @@ class Columns:
             raise unsupported(f"no column '{name}' of images; --image-key names another")
         self.name = name
 
-    def find_path(self):
-        key = self.option["name_key"]
-        self.path = self.named.get(key or self.name + ".path")
-        if key and not self.path:
-            raise Failed("option", f"--name-key: no column '{key}'")
-
     def find_label(self):
         key = self.option["label_key"]
         if key and key not in self.named:
@@ -114,17 +108,13 @@ class Columns:
             found = [leaf for leaf in self.leaves if self.classes_of(leaf)]
             found = found if len(found) == 1 else []
         self.label = found[0] if found else None
-        if not self.label:
-            self.lack_label()
-        elif self.option["classes"] == "0":
+        others = [leaf.name for leaf in self.leaves
+                  if leaf.has in (INTEGERS, TEXTS) and leaf is not self.path]
+        if self.label and self.option["classes"] == "0":
             self.name_classes()
-
-    def lack_label(self):
-        names = [leaf.name for leaf in self.leaves
-                 if leaf.has in (INTEGERS, TEXTS) and leaf is not self.path]
-        if names:
+        elif not self.label and others:
             self.tree.note("no column 'label', so that all images are in images: --label-key names "
-                           "another of: " + ", ".join(names[:TOLD]))
+                           "another of: " + ", ".join(others[:TOLD]))
 
     def name_classes(self):
         names = names_of(self.features, self.label.name)
@@ -138,7 +128,7 @@ class Columns:
     def check_label(self):
         """What is no label, and was not asked for, is not one."""
         label = self.label
-        if not label or label.is_label():
+        if not label or label.has in (INTEGERS, BYTES, TEXTS):
             return
         if self.option["label_key"]:
             raise unsupported(f"--label-key: the column '{label.name}' has {label.has}")

@@ -81,10 +81,6 @@ def beside(h5py, group, path, names, count, take, used):
     return None
 
 
-def take_labels(found, count):
-    return labels_of(found[()], count) if found.size == count else None
-
-
 def take_names(found, count):
     if found.size != count or found.dtype.kind not in "OS":
         return None
@@ -100,7 +96,8 @@ def write_rows(h5py, tar, path, dataset, group, alone, status, used):
     count, above = dataset.shape[0], path.rpartition("/")[0]
     if count > status.st_size:  # each has at least one byte
         raise Refused(f"{path}: more rows than the file can have")
-    labels = beside(h5py, group, path, LABELS, count, take_labels, used)
+    labels = beside(h5py, group, path, LABELS, count, lambda found, count:
+                    labels_of(found[()], count) if found.size == count else None, used)
     names = beside(h5py, group, path, NAMES, count, take_names, used)
     for row in range(count):
         data = read(path, dataset, row, f", row {row}")

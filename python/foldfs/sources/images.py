@@ -14,15 +14,12 @@ import signal
 import sys
 import tarfile
 
+from scan import MAGIC
+
 FAILED, DAMAGED = 1, 3
 OTHER = 5  # the source is not what the script reads
 LABELS = ("labels", "label", "targets", "target", "y")
 NAMED = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp", ".gif")
-MAGIC = ((0, b"\xff\xd8\xff", ".jpg"), (0, b"\x89PNG", ".png"), (8, b"WEBP", ".webp"),
-         (0, b"GIF8", ".gif"), (0, b"II*\0", ".tiff"), (0, b"MM\0*", ".tiff"), (0, b"BM", ".bmp"),
-         (0, b"P6", ".ppm"), (0, b"P5", ".pgm"), (4, b"ftypavif", ".avif"),
-         (0, b"\xff\x0a", ".jxl"), (4, b"JXL ", ".jxl"), (4, b"jP  ", ".jp2"),
-         (0, b"\xff\x4f\xff\x51", ".j2k"))
 PATH_MOST, LABEL_DIGITS = 4095, 18
 
 sys.path.pop(0)  # the scripts beside this one have the names of packages

@@ -10,6 +10,8 @@ image2lmdb    bytes of the file, by pyarrow.serialize(). There is no label. Name
               beside the file, NAME_images_idx.txt or images_idx.map: a line "name number" a record.
               They come from all classes, so that one may be there several times."""
 
+from collections import Counter
+
 from lmdb_arrow import read_arrow
 from lmdb_msgpack import read_msgpack
 from lmdb_records import NUMBER_MOST, Dialect, Value, Values, ask, first, walk
@@ -138,21 +140,14 @@ def read_names(source):
     return names
 
 
-def repeated_in(names):
-    once, several = set(), set()
-    for name in names.values():
-        (several if name in once else once).add(name)
-    return several
-
-
 def scan_image2lmdb(source, tree):
     """A name that comes again gets the number of its record in front. --names wins."""
     names = {} if source.option["names"] == "1" else read_names(source)
     if names is None:
         names = {}
         tree.note("no file of names is beside it: images are numbered")
-    repeated = repeated_in(names)
-    tree.note_count(sum(name in repeated for name in names.values()),
+    repeated = {name: count for name, count in Counter(names.values()).items() if count > 1}
+    tree.note_count(sum(repeated.values()),
                     "{} images share their names with others: the numbers of their records come "
                     "before")
 

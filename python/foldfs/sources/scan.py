@@ -14,10 +14,12 @@ IMAGE_KEY, LABEL_KEY, NAME_KEY, LAYOUT_TREE, LAYOUT_CLASSES = 1, 2, 4, 8, 16
 # How labels were counted, and what of several counts, as pack/labels.h has them.
 AS_GIVEN, FROM_ONE, FROM_ZERO = range(3)
 SINGLE, PLACES, FIRSTS = range(3)
-# As pack/image_kind.c has them: at, bytes; and suffixes.
-BEGINNINGS = ((0, b"\xff\xd8\xff"), (0, b"\x89PNG"), (0, b"GIF8"), (8, b"WEBP"), (0, b"BM"),
-              (0, b"II*\0"), (0, b"MM\0*"), (0, b"P5"), (0, b"P6"), (4, b"ftypavif"),
-              (0, b"\xff\x0a"), (4, b"JXL "), (4, b"jP  "), (0, b"\xff\x4f\xff\x51"))
+# As pack/image_kind.c has them: at, bytes, suffix; and suffixes of names.
+MAGIC = ((0, b"\xff\xd8\xff", ".jpg"), (0, b"\x89PNG", ".png"), (8, b"WEBP", ".webp"),
+         (0, b"GIF8", ".gif"), (0, b"II*\0", ".tiff"), (0, b"MM\0*", ".tiff"), (0, b"BM", ".bmp"),
+         (0, b"P6", ".ppm"), (0, b"P5", ".pgm"), (4, b"ftypavif", ".avif"),
+         (0, b"\xff\x0a", ".jxl"), (4, b"JXL ", ".jxl"), (4, b"jP  ", ".jp2"),
+         (0, b"\xff\x4f\xff\x51", ".j2k"))
 IMAGES = frozenset(b"jpg jpeg png webp gif bmp ppm pgm pbm pnm tif tiff avif jxl jp2 heic".split())
 NUMBER = re.compile(rb"[+-]?[0-9]{1,18}")
 # What a terminal obeys instead of showing it.
@@ -46,7 +48,7 @@ class Failed(Exception):
 
 
 def is_image(head):
-    return any(head.startswith(magic, at) for at, magic in BEGINNINGS)
+    return any(head.startswith(magic, at) for at, magic, _ in MAGIC)
 
 
 def is_image_name(name):

@@ -14,7 +14,7 @@ import zlib
 from functools import lru_cache
 
 from archive import PATH_MOST, Archive, Member, shown, until_nul
-from scan import LAYOUT_CLASSES, LAYOUT_TREE, Failed, damaged, label_number
+from scan import LAYOUT_CLASSES, LAYOUT_TREE, Failed, damaged, label_number, to_bytes
 from webdataset import Look, has_classes, scan_samples
 
 NAME, TAKES, ARCHIVE, STREAMED = "tar", LAYOUT_TREE | LAYOUT_CLASSES, True, True
@@ -464,16 +464,12 @@ class Scan:
                         yield from inside
                         continue
             if depth:
-                self.put_below(member, source, below)
+                member.path = below + member.path
+                member.unpacked = source.letter != b"R"
+                if member.kind == "hardlink":
+                    member.target = below + member.target
             yield member
         self.behind += found.behind
-
-    @staticmethod
-    def put_below(member, source, below):
-        member.path = below + member.path
-        member.unpacked = source.letter != b"R"
-        if member.kind == "hardlink":
-            member.target = below + member.target
 
     @staticmethod
     def folder(name, taken, member):
@@ -507,7 +503,7 @@ class Scan:
         except Failed as error:
             if error.what != "damaged":
                 raise Failed(error.what, f"member {member.number}: {error}")
-            self.archive.keep(below + member.path, error)
+            self.archive.count("damaged", below + member.path, to_bytes(str(error)))
             return None
 
 

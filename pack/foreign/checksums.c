@@ -132,22 +132,6 @@ static void read_run(void *context, size_t number)
 	s->checking->add(s->checking->context, done);
 }
 
-/* Takes the checksums of the index. Where these are damaged, all are made. */
-static int take_old(struct dataset *dataset, struct foreign_sums *sums)
-{
-	sums->count = dataset_extents(dataset);
-	sums->rows = calloc(sums->count + 1, sizeof(*sums->rows));
-	if (!sums->rows)
-		return -ENOMEM;
-	for (uint64_t i = 0; i < sums->count; i++) {
-		int r = dataset_checksum(dataset, i, &sums->rows[i]);
-
-		if (r < 0 && r != -ENODATA)
-			return r == -EBADMSG ? 0 : r;
-	}
-	return 0;
-}
-
 int foreign_sums_make(struct dataset *dataset, const struct foreign_checking *checking, bool fresh,
 		      struct foreign_sums *ret, struct err *err)
 {
@@ -158,9 +142,19 @@ int foreign_sums_make(struct dataset *dataset, const struct foreign_checking *ch
 	int r;
 
 	*ret = (struct foreign_sums){0};
-	r = take_old(dataset, ret);
-	if (r == 0)
-		r = find_places(&s);
+	ret->count = dataset_extents(dataset);
+	ret->rows = calloc(ret->count + 1, sizeof(*ret->rows));
+	if (!ret->rows)
+		return -ENOMEM;
+	/* Those of the index. Where they are damaged, all are made. */
+	for (uint64_t i = 0; i < ret->count; i++) {
+		r = dataset_checksum(dataset, i, &ret->rows[i]);
+		if (r == -EBADMSG)
+			break;
+		if (r < 0 && r != -ENODATA)
+			return r;
+	}
+	r = find_places(&s);
 	if (r == 0)
 		r = find_runs(&s);
 	if (r == 0)

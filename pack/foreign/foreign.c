@@ -236,19 +236,6 @@ static int open_by_index(struct opening *o, struct dataset **ret, struct err *er
 	return r;
 }
 
-/* Who watches is told of an archive each time. */
-static int look_for_archive(struct foreign_source *source, struct err *err)
-{
-	const struct maker_format *format = NULL;
-	int r = source->settings->watch ? find_format(source, &format, err) : 0;
-
-	if (r < 0 || !format || !format->archive)
-		return r == -ENOMSG ? 0 : r;
-	source->in_memory = true;
-	source->settings->watch->archive = true;
-	return 0;
-}
-
 /* The copy, if there is one, is the file from then on. */
 static int take_copy(struct opening *o, struct err *err)
 {
@@ -327,6 +314,7 @@ static int open_foreign(struct opening *o, const char *path, bool decompressed,
 			struct dataset **ret, struct err *err)
 {
 	struct foreign_source *source = &o->source;
+	const struct maker_format *format;
 	struct dataset *dataset;
 	/* Never from a copy. */
 	int r = foreign_source_init(source, reader_origin(o->readers.below[READS_CONTAINER]), path,
@@ -334,8 +322,14 @@ static int open_foreign(struct opening *o, const char *path, bool decompressed,
 
 	if (r == 0)
 		r = foreign_tree_init(&o->tree, source, err);
-	if (r == 0)
-		r = look_for_archive(source, err);
+	/* Who watches is told of an archive each time. */
+	if (r == 0 && o->settings->watch) {
+		r = find_format(source, &format, err);
+		if (r == -ENOMSG)
+			r = 0;
+		else if (r == 0 && format->archive)
+			source->in_memory = o->settings->watch->archive = true;
+	}
 	if (r == 0)
 		r = open_either(o, &dataset, err);
 	if (r < 0)

@@ -97,21 +97,6 @@ bool index_place_is_trusted(const struct foreign_tree *tree, enum index_place pl
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static int make_folders(const char *path)
-{
-	SCOPE_FREE char *copy = strdup(path);
-
-	if (!copy)
-		return -ENOMEM;
-	for (char *slash = copy; (slash = strchr(slash + 1, '/'));) {
-		*slash = '\0';
-		if (mkdir(copy, 0700) < 0 && errno != EEXIST)
-			return -errno;
-		*slash = '/';
-	}
-	return 0;
-}
-
 static int write_in_place(const struct foreign_tree *tree, enum index_place place,
 			  const struct iovec *parts, int count)
 {
@@ -120,10 +105,15 @@ static int write_in_place(const struct foreign_tree *tree, enum index_place plac
 	mode_t mode = 0660;
 	struct stat st;
 
-	if (r == 0 && place == INDEX_CACHED)
-		r = make_folders(name.data);
 	if (r < 0)
 		return r;
+	/* Its folders are made where they are missing. */
+	for (char *slash = name.data; place == INDEX_CACHED && (slash = strchr(slash + 1, '/'));) {
+		*slash = '\0';
+		if (mkdir(name.data, 0700) < 0 && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
 	/* An index has names of files: only those who may read the container may read it; or its
 	 * copy. */
 	if (place != INDEX_IN_DISK_CACHE)

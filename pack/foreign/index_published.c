@@ -82,28 +82,22 @@ static int match(const struct foreign_tree *tree, const struct index_key *key, b
 
 /* --- taking ----------------------------------------------------------------------------------- */
 
-/* 0 would be no checksum: FORMAT_UNCHECKED. */
-static bool has_all_sums(struct index_whole *whole)
-{
-	const struct format_section_ref *ref = &whole->super.sections[SECTION_CHECKSUMS];
-	const char *sums = index_whole_section(whole, SECTION_CHECKSUMS);
-
-	for (uint64_t at = 0; at + 8 <= ref->bytes; at += 8)
-		if (le_get64((const uint8_t *)sums + at) == 0)
-			return false;
-	return true;
-}
-
 static int take(const struct foreign_tree *tree, const struct index_key *key, bool older,
 		const struct reader_identity *state, struct index_whole *whole, struct reader **ret)
 {
+	const struct format_section_ref *ref = &whole->super.sections[SECTION_CHECKSUMS];
+	const char *sums = index_whole_section(whole, SECTION_CHECKSUMS);
 	SCOPE(buf_release) struct buf options = BUF_INIT, own = BUF_INIT;
 	struct iovec all;
 	const char *rest;
 	int r = index_whole_options(whole, &options);
 
 	if (r == 0)
-		r = has_all_sums(whole) ? match(tree, key, older, options.data, &rest) : -EBADMSG;
+		r = match(tree, key, older, options.data, &rest);
+	/* 0 would be no checksum: FORMAT_UNCHECKED. */
+	for (uint64_t at = 0; r == 0 && at + 8 <= ref->bytes; at += 8)
+		if (le_get64((const uint8_t *)sums + at) == 0)
+			r = -EBADMSG;
 	if (r == 0)
 		r = buf_addf(&own, "%s" TAKEN, key->text, state->size, state->written);
 	if (r == 0)
@@ -136,16 +130,6 @@ static int open_published(const struct foreign_tree *tree, struct reader **ret)
 	return r;
 }
 
-static const char *why_not(int error)
-{
-	return error == -EFBIG ? NOT_USED
-		       "it is larger than a quarter of the file (64 MiB at "
-		       "least, 2 GiB at most)"
-	       : error == -ETIME  ? NOT_USED "it is older than the file"
-	       : error == -ESTALE ? NOT_USED "it is of another file, or was made with other options"
-				  : NOT_USED "it is damaged, or of another release";
-}
-
 int index_published_take(const struct foreign_tree *tree, const struct index_key *key, bool changed,
 			 struct reader **ret)
 {
@@ -168,7 +152,14 @@ int index_published_take(const struct foreign_tree *tree, const struct index_key
 			 &state, &whole, ret);
 	if (r == 0)
 		return 0;
-	foreign_say(source->settings, source->shown, why_not(r));
+	foreign_say(source->settings, source->shown,
+		    r == -EFBIG ? NOT_USED
+			    "it is larger than a quarter of the file (64 MiB at "
+			    "least, 2 GiB at most)"
+		    : r == -ETIME  ? NOT_USED "it is older than the file"
+		    : r == -ESTALE ? NOT_USED
+			    "it is of another file, or was made with other options"
+				   : NOT_USED "it is damaged, or of another release");
 	return -ENOENT;
 }
 

@@ -21,21 +21,6 @@ static void writing_release(struct writing *w)
 	buf_release(&w->rows);
 }
 
-static int make_index(struct writing *w, struct err *err)
-{
-	uint64_t next = reader_volumes_after(0, w->tree->source->size);
-	uint64_t starts[TREE_VOLUMES] = {[TREE_MADE] = next};
-	struct reader_identity unpacked;
-
-	if (w->tree->made_end)
-		next = reader_volumes_after(next, w->tree->made_end);
-	starts[TREE_UNPACKED] = next;
-	if (w->tree->unpacked && reader_identity(w->tree->unpacked, &unpacked) == 0)
-		next = reader_volumes_after(next, unpacked.size);
-	starts[TREE_TEXT] = next + INDEX_TEXT;
-	return tree_index(w->tree, starts, &w->index, &w->labels, err);
-}
-
 /* They are a section like any other. */
 static int make_options(struct writing *w, const struct index_key *key, const char *format)
 {
@@ -85,28 +70,25 @@ static void make_super(struct writing *w)
 	index_make_id(&w->super);
 }
 
-static int put_all(const struct writing *w, struct reader **ret)
-{
-	const struct foreign_settings *settings = w->tree->source->settings;
-	const struct buf *text = &w->tree->text;
-	uint8_t super[FORMAT_SUPER_BYTES];
-	struct iovec parts[3 + SECTION_COUNT] = {
-		{super, sizeof(super)}, {text->data, text->len}, {w->rows.data, w->rows.len}};
-
-	for (unsigned i = 0; i < SECTION_COUNT; i++)
-		parts[3 + i] =
-			(struct iovec){w->index.sections[i].data, w->index.sections[i].bytes};
-	format_super_encode(&w->super, super);
-	return index_place_keep(w->tree, parts, 3 + SECTION_COUNT,
-				!settings->checking || settings->unpublished, ret);
-}
-
 int index_file_write(struct foreign_tree *tree, const struct index_key *key, const char *format,
 		     struct reader **ret, struct err *err)
 {
 	SCOPE(writing_release) struct writing w = {.tree = tree};
-	int r = make_index(&w, err);
+	const struct foreign_settings *settings = tree->source->settings;
+	uint64_t next = reader_volumes_after(0, tree->source->size);
+	uint64_t starts[TREE_VOLUMES] = {[TREE_MADE] = next};
+	struct iovec parts[3 + SECTION_COUNT];
+	struct reader_identity unpacked;
+	uint8_t super[FORMAT_SUPER_BYTES];
+	int r;
 
+	if (tree->made_end)
+		next = reader_volumes_after(next, tree->made_end);
+	starts[TREE_UNPACKED] = next;
+	if (tree->unpacked && reader_identity(tree->unpacked, &unpacked) == 0)
+		next = reader_volumes_after(next, unpacked.size);
+	starts[TREE_TEXT] = next + INDEX_TEXT;
+	r = tree_index(tree, starts, &w.index, &w.labels, err);
 	for (size_t i = 0; r == 0 && i < BUF_COUNT(&tree->made, struct made_row); i++) {
 		uint8_t row[MADE_ROW_BYTES];
 
@@ -118,7 +100,14 @@ int index_file_write(struct foreign_tree *tree, const struct index_key *key, con
 	if (r < 0)
 		return r;
 	make_super(&w);
-	r = put_all(&w, ret);
+	format_super_encode(&w.super, super);
+	parts[0] = (struct iovec){super, sizeof(super)};
+	parts[1] = (struct iovec){tree->text.data, tree->text.len};
+	parts[2] = (struct iovec){w.rows.data, w.rows.len};
+	for (unsigned i = 0; i < SECTION_COUNT; i++)
+		parts[3 + i] = (struct iovec){w.index.sections[i].data, w.index.sections[i].bytes};
+	r = index_place_keep(tree, parts, 3 + SECTION_COUNT,
+			     !settings->checking || settings->unpublished, ret);
 	if (r == -EFBIG)
 		return err_set(err, r,
 			       "its index is larger than 'ulimit -f' allows a file to be, one in "

@@ -176,22 +176,6 @@ static int take_page(struct maker *maker, struct message *message, struct err *e
 
 /* --- records of an LMDB ----------------------------------------------------------------------- */
 
-/* For each: u16 length of the key, u16 of the head, u64 offset of the value, u64 its size; the key;
- * the head: of a value that is in memory, the bytes that tell what it is. */
-static int add_record(struct buf *out, const struct walker_record *record)
-{
-	size_t head = record->value ? (size_t)min(record->size, RECORD_HEAD) : 0;
-	uint8_t numbers[20];
-
-	le_put16(numbers, (uint16_t)record->key_len);
-	le_put16(numbers + 2, (uint16_t)head);
-	le_put64(numbers + 4, record->offset);
-	le_put64(numbers + 12, record->size);
-	buf_add(out, numbers, sizeof(numbers));
-	buf_add(out, record->key, record->key_len);
-	return buf_add(out, record->value ? record->value : numbers, head);
-}
-
 /* The next ones of the walk; or those from a key on, or from the smallest one on where the key is
  * empty. At the end, none. */
 static int give_records(struct maker *maker, struct message *message, struct err *err)
@@ -199,6 +183,7 @@ static int give_records(struct maker *maker, struct message *message, struct err
 	SCOPE(buf_release) struct buf out = BUF_INIT;
 	struct walker *walker = maker->source->walker;
 	struct walker_record record;
+	uint8_t numbers[20];
 	const char *key;
 	uint64_t count;
 	int r;
@@ -213,7 +198,18 @@ static int give_records(struct maker *maker, struct message *message, struct err
 	else
 		r = walker_first(walker, &record, err);
 	for (uint64_t i = 1; r == 0; i++) {
-		r = add_record(&out, &record);
+		/* u16 length of the key, u16 of the head, u64 offset of the value, u64 its size;
+		 * the key; the head: of a value that is in memory, the bytes that tell what it is.
+		 */
+		size_t head = record.value ? (size_t)min(record.size, RECORD_HEAD) : 0;
+
+		le_put16(numbers, (uint16_t)record.key_len);
+		le_put16(numbers + 2, (uint16_t)head);
+		le_put64(numbers + 4, record.offset);
+		le_put64(numbers + 12, record.size);
+		buf_add(&out, numbers, sizeof(numbers));
+		buf_add(&out, record.key, record.key_len);
+		r = buf_add(&out, record.value ? record.value : numbers, head);
 		if (r < 0 || i >= min(count, RECORDS_MOST))
 			break;
 		r = walker_next(walker, &record, err);

@@ -96,28 +96,13 @@ static struct pages_kept *add_kept(struct pages *pages, struct reader *file,
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Unpacks it, without the lock meanwhile. */
-static void make_ready(struct pages *pages, struct pages_kept *kept)
-{
-	pthread_mutex_unlock(&pages->lock);
-	int r = read_and_unpack(kept);
-	/* A copy of the file may be damaged. */
-	if (r == -EBADMSG && reader_bad(kept->file, kept->offset, kept->page.packed))
-		r = read_and_unpack(kept);
-	r = r == -EBADMSG ? -EIO : r;
-	pthread_mutex_lock(&pages->lock);
-	kept->ready = true;
-	kept->error = r;
-	kept->stale |= r < 0;
-	pthread_cond_broadcast(&pages->ready);
-}
-
 /* Waits until the page is ready or has failed. The caller then uses it, and counts `users` down. */
 static int use(struct pages *pages, struct reader *file, const struct page *page, uint64_t offset,
 	       struct pages_kept **ret)
 {
 	SCOPE_LOCK(&pages->lock);
 	struct pages_kept *kept = find_kept(pages, file, page, offset);
+	int r;
 
 	if (kept) {
 		kept->users++;
@@ -127,7 +112,17 @@ static int use(struct pages *pages, struct reader *file, const struct page *page
 		kept = add_kept(pages, file, page, offset);
 		if (!kept)
 			return -ENOMEM;
-		make_ready(pages, kept);
+		/* Unpacks it, without the lock meanwhile. */
+		pthread_mutex_unlock(&pages->lock);
+		r = read_and_unpack(kept);
+		/* A copy of the file may be damaged. */
+		if (r == -EBADMSG && reader_bad(kept->file, kept->offset, kept->page.packed))
+			r = read_and_unpack(kept);
+		pthread_mutex_lock(&pages->lock);
+		kept->ready = true;
+		kept->error = r == -EBADMSG ? -EIO : r;
+		kept->stale |= r < 0;
+		pthread_cond_broadcast(&pages->ready);
 	}
 	*ret = kept;
 	return kept->error;

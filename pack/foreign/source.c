@@ -23,24 +23,12 @@ void foreign_say(const struct foreign_settings *settings, const char *shown, con
 		settings->notice(line);
 }
 
-static int open_walker(struct foreign_source *source, struct err *err)
-{
-	struct walker_record first;
-	struct err why = {0};
-	int r = walker_new(source->reader, &source->walker, &why);
-
-	if (r == -EINVAL)
-		return 0;
-	if (r == 0)
-		r = walker_first(source->walker, &first, &why);
-	return r < 0 ? foreign_check_named(source, err_set(err, r, "%s", err_text(&why, r)), err)
-		     : 0;
-}
-
 int foreign_source_init(struct foreign_source *source, struct reader *reader, const char *name,
 			bool decompressed, const struct foreign_settings *settings, struct err *err)
 {
 	static const char *const suffixes[] = {".gz", ".zst", ".xz", ".bz2", ".lz4", NULL};
+	struct walker_record first;
+	struct err why = {0};
 	char more, *dot;
 	int r;
 
@@ -67,7 +55,13 @@ int foreign_source_init(struct foreign_source *source, struct reader *reader, co
 	for (const char *const *suffix = suffixes; dot && *suffix; suffix++)
 		if (strcasecmp(dot, *suffix) == 0)
 			*dot = '\0';
-	return open_walker(source, err);
+	r = walker_new(source->reader, &source->walker, &why);
+	if (r == -EINVAL)
+		return 0;
+	if (r == 0)
+		r = walker_first(source->walker, &first, &why);
+	return r < 0 ? foreign_check_named(source, err_set(err, r, "%s", err_text(&why, r)), err)
+		     : 0;
 }
 
 int foreign_source_move(struct foreign_source *source, struct reader *copy)

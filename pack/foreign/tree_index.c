@@ -141,43 +141,11 @@ static int add_children(struct making *m, uint32_t folder, struct err *err)
 	return r;
 }
 
-static int make_entries(struct making *m, struct err *err)
-{
-	bool said = tree_count(m->tree) && tree_rows(m->tree)->path_len == 0;
-	const struct entry root = {.row = said ? 0 : NO_ROW, .end = (uint32_t)tree_count(m->tree)};
-	const uint32_t first = 0;
-	int r = buf_add(&m->entries, &root, sizeof(root));
-
-	if (r == 0)
-		r = buf_add(&m->stack, &first, sizeof(first));
-	while (r == 0 && m->stack.len) {
-		uint32_t folder;
-
-		m->stack.len -= sizeof(folder);
-		memcpy(&folder, m->stack.data + m->stack.len, sizeof(folder));
-		r = add_children(m, folder, err);
-	}
-	return r;
-}
-
 /* --- sections --------------------------------------------------------------------------------- */
 
 static const struct tree_row *row_of(const struct making *m, const struct entry *entry)
 {
 	return entry->row == NO_ROW ? NULL : &tree_rows(m->tree)[entry->row];
-}
-
-static enum format_kind kind_of(const struct making *m, uint32_t e)
-{
-	const struct tree_row *row = row_of(m, entry_at(m, e));
-
-	if (!row)
-		return FORMAT_DIRECTORY;
-	if (row->kind != FORMAT_FILE)
-		return (enum format_kind)row->kind;
-	if (row->links && m->files[row->links] != e)
-		return FORMAT_HARDLINK;
-	return format_parts(row->size) ? FORMAT_SPLIT : FORMAT_FILE;
 }
 
 static struct index_row index_row_of(const void *context, uint32_t e)
@@ -188,11 +156,15 @@ static struct index_row index_row_of(const void *context, uint32_t e)
 	struct index_row ret = {.name = e ? path_of(m->tree, entry->first) + entry->name : "",
 				.name_len = entry->name_len,
 				.parent = entry->parent,
-				.kind = kind_of(m, e),
+				.kind = row ? (enum format_kind)row->kind : FORMAT_DIRECTORY,
 				.start = entry->child,
 				.size = entry->children,
 				.mtime = row ? row->mtime : 0};
 
+	if (ret.kind == FORMAT_FILE && row->links && m->files[row->links] != e)
+		ret.kind = FORMAT_HARDLINK;
+	else if (ret.kind == FORMAT_FILE && format_parts(row->size))
+		ret.kind = FORMAT_SPLIT;
 	ret.mode = row && row->has_mode ? row->mode : ret.kind == FORMAT_DIRECTORY ? 0755 : 0644;
 	if (ret.kind == FORMAT_DIRECTORY)
 		return ret;
@@ -221,6 +193,8 @@ int tree_index(struct foreign_tree *tree, const uint64_t starts[TREE_VOLUMES], s
 	struct index_rows rows = {.row = index_row_of, .context = &m};
 	size_t count = tree_count(tree), kept = 0;
 	struct tree_row *all = tree_rows(tree);
+	struct entry root = {0};
+	uint32_t folder = 0;
 	int r;
 
 	for (size_t i = 0; i < count; i++)
@@ -229,8 +203,19 @@ int tree_index(struct foreign_tree *tree, const uint64_t starts[TREE_VOLUMES], s
 	tree->rows.len = kept * sizeof(*all);
 	tree_sort(tree);
 	r = tree_classes(tree, ret_labels, err);
+	if (r < 0)
+		return r;
+	/* The root, and what is below each folder that waits on the stack. */
+	root.row = tree_count(tree) && tree_rows(tree)->path_len == 0 ? 0 : NO_ROW;
+	root.end = (uint32_t)tree_count(tree);
+	r = buf_add(&m.entries, &root, sizeof(root));
 	if (r == 0)
-		r = make_entries(&m, err);
+		r = buf_add(&m.stack, &folder, sizeof(folder));
+	while (r == 0 && m.stack.len) {
+		m.stack.len -= sizeof(folder);
+		memcpy(&folder, m.stack.data + m.stack.len, sizeof(folder));
+		r = add_children(&m, folder, err);
+	}
 	if (r < 0)
 		return r;
 	/* Of the names of a file, the one that came first has its bytes, if it is still there. */

@@ -230,13 +230,6 @@ TEST(a_size_that_makes_no_sense_is_none)
 	expect_no_size(IMAGE_TIFF, BYTES("II*\0\x08\0\0\0\xff\xff\0\1\5\0\1\0\0\0\x0a\0\0\0"));
 	expect_no_size(IMAGE_AVIF, BYTES("\0\0\0\x10"
 					 "ftypavif\0\0\0\0\0\0\0\4meta"));
-	/* An item that is listed twice, with its size in the second list. */
-	expect_no_size(IMAGE_AVIF,
-		       BYTES("\0\0\0\x14"
-			     "ftypmif1\0\0\0\0avif"
-			     "\0\0\0\x56meta\0\0\0\0\0\0\0\x0epitm\0\0\0\0\0\1"
-			     "\0\0\0\x3ciprp\0\0\0\x1cipco\0\0\0\x14ispe\0\0\0\0\0\0\0\5\0\0\0\4"
-			     "\0\0\0\x18ipma\0\0\0\0\0\0\0\2\0\1\1\2\0\1\1\1"));
 	expect_no_size(IMAGE_JXL, BYTES("\0\0\0\x0cJXL \r\n\x87\n\0\0\0\0jxlc\xff\x0b\x51\x41"));
 	expect_no_size(IMAGE_WEBP, BYTES("RIFF\x24\0\0\0WEBPVP8 \x18\0\0\0\x30\1\0\x9d\1\x2b"
 					 "\x20\3\x10\0"));

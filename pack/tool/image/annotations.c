@@ -12,7 +12,6 @@
 #include "base/buf.h"
 #include "base/math.h"
 #include "base/scope.h"
-#include "pack/tool/image/named_numbers.h"
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -48,6 +47,26 @@ struct group { /* in brackets */
 	bool pixels, fraction, nested, equal;
 };
 
+#define NAME  64 /* bytes that are kept of a name */
+#define NAMED 16
+
+struct name { /* lower case, letters and digits */
+	char text[NAME];
+	size_t len;
+};
+
+/* What was last called so, and which other name says the other direction; NAMED: none does. */
+struct named {
+	struct name name;
+	unsigned other;
+	double value;
+};
+
+struct named_numbers {
+	struct named named[NAMED];
+	unsigned next; /* place for another one */
+};
+
 struct annotations_scan {
 	const struct photo_names *names;
 	bool shares; /* its name with an image */
@@ -77,6 +96,83 @@ struct annotations_scan {
 	bool delimited;
 	struct name columns[COLUMNS];
 };
+
+/* --- numbers that have names ------------------------------------------------------------------
+ *
+ * Two whose names differ in a direction say where something is, as xmin and ymin, left and top,
+ * X- Coordinate and Y - Coordinate. */
+
+/* Whether `other` is `name` with the other direction, which is a word or the end of one: x_min,
+ * xmin, centre_x, cx, but not pixelxdimension. */
+static bool turns(const struct name *name, const struct name *other)
+{
+	static const char *const directions[][2] = {
+		{"x", "y"}, {"left", "top"}, {"hpos", "vpos"}, {"col", "row"}, {"column", "row"},
+	};
+	size_t at = 0;
+
+	while (at < name->len && at < other->len && name->text[at] == other->text[at])
+		at++;
+	for (size_t i = 0; i < sizeof(directions) / sizeof(directions[0]); i++) {
+		size_t one = strlen(directions[i][0]), two = strlen(directions[i][1]);
+
+		if (name->len >= at + one && other->len == name->len - one + two &&
+		    memcmp(name->text + at, directions[i][0], one) == 0 &&
+		    memcmp(other->text + at, directions[i][1], two) == 0 &&
+		    memcmp(name->text + at + one, other->text + at + two, name->len - at - one) ==
+			    0)
+			return one > 1 || at == 0 || at + 1 == name->len ||
+			       !islower((unsigned char)name->text[at - 1]) ||
+			       !islower((unsigned char)name->text[at + 1]);
+	}
+	return false;
+}
+
+/* The place of a name, until NAMED others were asked for. */
+static struct named *named_find(struct named_numbers *numbers, const struct name *name)
+{
+	struct named *found;
+	unsigned place;
+
+	for (unsigned i = 0; i < NAMED; i++) {
+		found = &numbers->named[i];
+		if (found->name.len == name->len &&
+		    memcmp(found->name.text, name->text, name->len) == 0)
+			return found;
+	}
+	place = numbers->next++ % NAMED;
+	found = &numbers->named[place];
+	*found = (struct named){.name = *name, .other = NAMED};
+	for (unsigned i = 0; i < NAMED; i++) {
+		struct named *one = &numbers->named[i];
+
+		if (one->other == place)
+			one->other = NAMED;
+		if (turns(name, &one->name) || turns(&one->name, name)) {
+			one->other = place;
+			found->other = i;
+		}
+	}
+	return found;
+}
+
+/* Whether the number makes a place with the last one of the other direction. Two that are equal are
+ * rather a resolution; nor is one if both are fractions. */
+static bool named_take(struct named_numbers *numbers, struct named *named, double value)
+{
+	const struct named *other = named->other < NAMED ? &numbers->named[named->other] : NULL;
+
+	named->value = value;
+	return other && other->value != value && (fabs(value) > 1 || fabs(other->value) > 1);
+}
+
+/* Adds letters and digits of a text. */
+static void name_add(struct name *name, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len && name->len < NAME; i++)
+		if (isalnum((unsigned char)text[i]) || text[i] == '_')
+			name->text[name->len++] = (char)tolower((unsigned char)text[i]);
+}
 
 /* --- images ---------------------------------------------------------------------------------- */
 
@@ -118,16 +214,6 @@ static void end_field(struct annotations_scan *scan, const char *at)
 	scan->field_words = scan->piece.words;
 }
 
-/* One pair of numbers may be a size; two are points. */
-static void count_places(struct annotations_scan *scan)
-{
-	scan->pairs += scan->piece.pairs;
-	if (!scan->piece.place && scan->pairs < 2)
-		return;
-	scan->places++;
-	scan->pairs = 0;
-}
-
 static void end_piece(struct annotations_scan *scan, const char *at)
 {
 	struct piece *piece = &scan->piece;
@@ -135,8 +221,14 @@ static void end_piece(struct annotations_scan *scan, const char *at)
 	if (look_up_all(scan, piece->text, at))
 		piece->words = 0;
 	end_field(scan, at);
-	if (piece->sure || piece->numbers >= 2 * piece->words)
-		count_places(scan);
+	if (piece->sure || piece->numbers >= 2 * piece->words) {
+		scan->pairs += piece->pairs;
+		/* One pair of numbers may be a size; two are points. */
+		if (piece->place || scan->pairs >= 2) {
+			scan->places++;
+			scan->pairs = 0;
+		}
+	}
 	*piece = (struct piece){.text = at + 1, .line = *at == '\n' || *at == '\r'};
 	scan->field_words = 0;
 	scan->row = (struct row){0};
@@ -223,18 +315,6 @@ static void know_word(struct annotations_scan *scan)
 	scan->current = named_find(&scan->named, &name);
 }
 
-/* The name of a number: in front of it, or above it. */
-static struct named *named_before(struct annotations_scan *scan)
-{
-	if (scan->joint) {
-		know_word(scan);
-		return scan->current;
-	}
-	if (!scan->line || scan->cell >= COLUMNS || !scan->columns[scan->cell].len)
-		return NULL;
-	return named_find(&scan->named, &scan->columns[scan->cell]);
-}
-
 static void take_number(struct annotations_scan *scan, const char *text, size_t len, double value)
 {
 	double size = fabs(value);
@@ -242,8 +322,15 @@ static void take_number(struct annotations_scan *scan, const char *text, size_t 
 			   : size > 1		   ? NUMBER_PIXELS
 			   : value == trunc(value) ? NUMBER_SMALL
 						   : NUMBER_FRACTION;
-	struct named *named = named_before(scan);
+	struct named *named = NULL;
 
+	/* Its name is in front of it, or above it. */
+	if (scan->joint) {
+		know_word(scan);
+		named = scan->current;
+	} else if (scan->line && scan->cell < COLUMNS && scan->columns[scan->cell].len) {
+		named = named_find(&scan->named, &scan->columns[scan->cell]);
+	}
 	/* 000001 may be the name of an image, too. */
 	if (scan->last == '"' || (scan->depth + scan->line_numbers == 0 && !scan->piece.words))
 		look_up(scan, text, len);
@@ -464,45 +551,36 @@ static int look_at_part(struct annotations_scan *scan, const char *data, size_t 
 	return scan->failed ? -ENOMEM : 0;
 }
 
-/* UTF-16 without its NULs: names and numbers of ASCII. */
-static int look_at_wide(struct annotations_scan *scan, const char *data, size_t len)
-{
-	SCOPE_FREE char *narrow = malloc(len);
-	size_t count = 0;
-
-	if (!narrow)
-		return -ENOMEM;
-	for (size_t i = 0; i < len; i++)
-		if (data[i])
-			narrow[count++] = data[i];
-	return look_at_part(scan, narrow, count);
-}
-
-/* A mark of the byte order, which is no part of a name, may come first. */
-static int begin_text(struct annotations_scan *scan, const char **data, size_t *len)
-{
-	bool wide = *len >= 2 &&
-		    (memcmp(*data, "\xff\xfe", 2) == 0 || memcmp(*data, "\xfe\xff", 2) == 0);
-	size_t mark = wide ? 2 : *len >= 3 && memcmp(*data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-
-	scan->begun = true;
-	scan->wide = wide;
-	if (!wide && memchr(*data, '\0', min(*len, ANNOTATIONS_HEAD)))
-		return 1;
-	*data += mark;
-	*len -= mark;
-	return 0;
-}
-
 int annotations_feed(struct annotations_scan *scan, const void *data, size_t len)
 {
+	SCOPE_FREE char *narrow = NULL;
 	const char *at = data;
+	size_t count = 0, mark = 0;
 
 	if (len == 0)
 		return 0;
-	if (!scan->begun && begin_text(scan, &at, &len))
-		return 1;
-	return scan->wide ? look_at_wide(scan, at, len) : look_at_part(scan, at, len);
+	/* A mark of the byte order, which is no part of a name, may come first. */
+	if (!scan->begun) {
+		scan->begun = true;
+		scan->wide = len >= 2 &&
+			     (memcmp(at, "\xff\xfe", 2) == 0 || memcmp(at, "\xfe\xff", 2) == 0);
+		if (!scan->wide && memchr(at, '\0', min(len, ANNOTATIONS_HEAD)))
+			return 1;
+		if (scan->wide)
+			mark = 2;
+		else if (len >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
+			mark = 3;
+	}
+	if (!scan->wide)
+		return look_at_part(scan, at + mark, len - mark);
+	/* UTF-16 without its NULs: names and numbers of ASCII. */
+	narrow = malloc(len);
+	if (!narrow)
+		return -ENOMEM;
+	for (size_t i = mark; i < len; i++)
+		if (at[i])
+			narrow[count++] = at[i];
+	return look_at_part(scan, narrow, count);
 }
 
 int annotations_begin(const struct photo_names *names, const char *path,
@@ -527,29 +605,24 @@ static int compare_found(const void *a, const void *b)
 	return *one < *two ? -1 : *one > *two;
 }
 
-static uint64_t count_found(struct annotations_scan *scan)
-{
-	const uint32_t *found = BUF_ITEMS(&scan->found, uint32_t);
-	size_t count = BUF_COUNT(&scan->found, uint32_t);
-	uint64_t images = count > 0;
-
-	buf_sort(&scan->found, sizeof(*found), compare_found);
-	for (size_t i = 1; i < count; i++)
-		images += found[i] != found[i - 1];
-	return images;
-}
-
 int annotations_end(struct annotations_scan *scan, struct annotations *ret)
 {
 	static const char line[] = "\n";
-	int r = look_at_part(scan, line, 1);
+	const uint32_t *all;
+	size_t count;
 	struct annotations found;
+	int r = look_at_part(scan, line, 1);
 
 	if (r < 0)
 		return r;
 	scan->field = scan->piece.text = NULL;
 	end_piece(scan, line);
-	found = (struct annotations){.places = scan->places, .images = count_found(scan)};
+	count = BUF_COUNT(&scan->found, uint32_t);
+	buf_sort(&scan->found, sizeof(*all), compare_found);
+	all = BUF_ITEMS(&scan->found, uint32_t);
+	found = (struct annotations){.places = scan->places, .images = count > 0};
+	for (size_t i = 1; i < count; i++)
+		found.images += all[i] != all[i - 1];
 	if (found.images == 0)
 		found.images = scan->shares;
 	if (found.images == 0 && found.places >= scan->names->count)

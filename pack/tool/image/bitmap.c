@@ -34,25 +34,6 @@ static size_t bmp_stride(const struct pixels *pixels)
 	return (pixels_stride(pixels) + 3) & ~(size_t)3;
 }
 
-static void bmp_headers(const struct pixels *pixels, size_t offset, size_t len, uint8_t *to)
-{
-	uint8_t *image = to + FILE_HEADER;
-
-	memset(to, 0, FILE_HEADER + IMAGE_HEADER);
-	memcpy(to, "BM", 2);
-	le_put32(to + 2, (uint32_t)len);
-	le_put32(to + 10, (uint32_t)offset);
-	le_put32(image, IMAGE_HEADER);
-	le_put32(image + 4, pixels->width);
-	le_put32(image + 8, pixels->height);
-	le_put16(image + 12, 1); /* plane */
-	le_put16(image + 14, (uint16_t)(8 * pixels->channels));
-	le_put32(image + 20, (uint32_t)(len - offset));
-	le_put32(image + 24, DOTS);
-	le_put32(image + 28, DOTS);
-	le_put32(image + 32, pixels->channels == 1 ? COLOURS : 0);
-}
-
 static void bmp_row(const struct pixels *pixels, const uint8_t *from, uint8_t *to)
 {
 	size_t stride = pixels_stride(pixels);
@@ -74,15 +55,28 @@ int bitmap_bmp(const struct pixels *pixels, struct buf *out)
 	size_t palette = pixels->channels == 1 ? 4 * COLOURS : 0;
 	size_t offset = FILE_HEADER + IMAGE_HEADER + palette;
 	size_t len = offset + pixels->height * bmp_stride(pixels);
-	uint8_t *to;
+	uint8_t *to, *image;
 	int r = buf_reserve(out, len);
 
 	if (r < 0)
 		return r;
 	to = (uint8_t *)out->data + out->len;
-	bmp_headers(pixels, offset, len, to);
+	image = to + FILE_HEADER;
+	memset(to, 0, FILE_HEADER + IMAGE_HEADER);
+	memcpy(to, "BM", 2);
+	le_put32(to + 2, (uint32_t)len);
+	le_put32(to + 10, (uint32_t)offset);
+	le_put32(image, IMAGE_HEADER);
+	le_put32(image + 4, pixels->width);
+	le_put32(image + 8, pixels->height);
+	le_put16(image + 12, 1); /* plane */
+	le_put16(image + 14, (uint16_t)(8 * pixels->channels));
+	le_put32(image + 20, (uint32_t)(len - offset));
+	le_put32(image + 24, DOTS);
+	le_put32(image + 28, DOTS);
+	le_put32(image + 32, pixels->channels == 1 ? COLOURS : 0);
 	for (uint32_t grey = 0; palette && grey < COLOURS; grey++)
-		le_put32(to + FILE_HEADER + IMAGE_HEADER + 4 * grey, grey * 0x010101);
+		le_put32(image + IMAGE_HEADER + 4 * grey, grey * 0x010101);
 	to += offset;
 	for (uint32_t y = pixels->height; y-- > 0; to += bmp_stride(pixels))
 		bmp_row(pixels, pixels_row(pixels, y), to);
@@ -110,24 +104,17 @@ static bool pnm_is_space(uint8_t c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static size_t skip_ppm_space(const uint8_t *data, size_t len, size_t at)
-{
-	while (at < len && (pnm_is_space(data[at]) || data[at] == '#')) {
-		if (data[at] == '#')
-			while (at < len && data[at] != '\n')
-				at++;
-		else
-			at++;
-	}
-	return at;
-}
-
 /* The next number, after white space and comments: not 0, and it ends before `len`. */
 static int next_number(const uint8_t *data, size_t len, size_t *at, uint32_t *ret)
 {
-	size_t first = skip_ppm_space(data, len, *at), i;
+	size_t first = *at, i;
 	uint32_t number = 0;
 
+	while (first < len && (pnm_is_space(data[first]) || data[first] == '#')) {
+		if (data[first++] == '#')
+			while (first < len && data[first] != '\n')
+				first++;
+	}
 	if (first == *at && first < len)
 		return -EINVAL;
 	for (i = first; i < len && data[i] >= '0' && data[i] <= '9'; i++) {

@@ -56,9 +56,9 @@ static bool png_is(const struct png_walk *png, const char *type)
 	return memcmp(png->file.data + png->at + 4, type, 4) == 0;
 }
 
-/* Whether the header's combination of bit depth and colour type is one of the standard's. */
-static bool png_depth_fits(const uint8_t *ihdr)
+static int png_check_ihdr(const struct png_walk *png, struct check_finding *ret)
 {
+	/* The combinations of colour type and bit depth of the standard. */
 	static const uint32_t depths[] = {
 		[0] = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 8 | 1 << 16,
 		[2] = 1 << 8 | 1 << 16,
@@ -66,27 +66,14 @@ static bool png_depth_fits(const uint8_t *ihdr)
 		[4] = 1 << 8 | 1 << 16,
 		[6] = 1 << 8 | 1 << 16,
 	};
-
-	return ihdr[9] <= 6 && ihdr[8] <= 16 && depths[ihdr[9]] >> ihdr[8] & 1;
-}
-
-static int png_check_ihdr(const struct png_walk *png, struct check_finding *ret)
-{
 	const uint8_t *ihdr = png->file.data + png->at + 8;
 
 	if (!png_is(png, "IHDR") || png->length != 13)
 		return corrupt(ret, "PNG", "does not begin with its header");
-	if (!png_depth_fits(ihdr) || ihdr[10] != 0 || ihdr[11] != 0 || ihdr[12] > 1)
+	if (ihdr[9] > 6 || ihdr[8] > 16 || !(depths[ihdr[9]] >> ihdr[8] & 1) || ihdr[10] != 0 ||
+	    ihdr[11] != 0 || ihdr[12] > 1)
 		return corrupt(ret, "PNG", "its header makes no sense");
 	return 0;
-}
-
-static bool png_is_type(const uint8_t type[4])
-{
-	for (int i = 0; i < 4; i++)
-		if ((type[i] | 0x20) < 'a' || (type[i] | 0x20) > 'z')
-			return false;
-	return true;
 }
 
 /* The fewest bytes of what PIL reads; it refuses images with fewer. */
@@ -132,8 +119,9 @@ static int png_check_chunk(struct png_walk *png, enum check_level level, struct 
 	ret->unsure = png->pixels; /* PIL reads no further than to the last one, mostly */
 	if (!bytes_have(&png->file, png->at, 8))
 		return truncated(ret, "PNG", png->pixels ? "its pixels" : "its header");
-	if (!png_is_type(chunk + 4))
-		return corrupt(ret, "PNG", "its chunks do not follow each other");
+	for (int i = 4; i < 8; i++)
+		if ((chunk[i] | 0x20) < 'a' || (chunk[i] | 0x20) > 'z')
+			return corrupt(ret, "PNG", "its chunks do not follow each other");
 	png->length = be_get32(chunk);
 	in_pixels = png_is(png, "IDAT");
 	png->pixels |= in_pixels;
@@ -211,29 +199,23 @@ static int check_gif(enum check_level level, const struct bytes *file, struct ch
 
 /* --- WebP ----------------------------------------------------------------------------- */
 
-/* The frame of a lossy picture begins with a tag, which has the length of its first part. */
-static bool webp_lossy_fits(const uint8_t *frame, uint32_t size)
-{
-	uint32_t tag;
-
-	if (size < 10)
-		return false;
-	tag = (uint32_t)frame[0] | (uint32_t)frame[1] << 8 | (uint32_t)frame[2] << 16;
-	return !(tag & 1) && memcmp(frame + 3, "\x9d\x01\x2a", 3) == 0 && tag >> 5 <= size - 10;
-}
-
 /* Whether the chunk at `at` is a picture: 1: one that may be sound, -1: one that is not, 0: none.
- */
+ * The frame of a lossy one begins with a tag, which has the length of its first part. */
 static int webp_picture(const struct bytes *file, uint64_t at)
 {
-	const uint8_t *chunk = file->data + at;
-	uint32_t size = le_get32(chunk + 4);
+	const uint8_t *chunk = file->data + at, *frame = chunk + 8;
+	uint32_t size = le_get32(chunk + 4), tag;
 
-	if (memcmp(chunk, "VP8 ", 4) == 0)
-		return webp_lossy_fits(chunk + 8, size) ? 1 : -1;
 	if (memcmp(chunk, "VP8L", 4) == 0)
-		return size >= 5 && chunk[8] == 0x2f ? 1 : -1;
-	return memcmp(chunk, "ANMF", 4) == 0;
+		return size >= 5 && frame[0] == 0x2f ? 1 : -1;
+	if (memcmp(chunk, "VP8 ", 4) != 0)
+		return memcmp(chunk, "ANMF", 4) == 0;
+	if (size < 10)
+		return -1;
+	tag = bytes_get(file, at + 8, 3);
+	return !(tag & 1) && memcmp(frame + 3, "\x9d\x01\x2a", 3) == 0 && tag >> 5 <= size - 10
+		       ? 1
+		       : -1;
 }
 
 /* Checks the total length, the chunks, and the header of the frame. */
@@ -266,39 +248,18 @@ static int check_webp(enum check_level level, const struct bytes *all, struct ch
 
 enum { BMP_RGB = 0, BMP_RLE8 = 1, BMP_RLE4 = 2, BMP_BITFIELDS = 3, BMP_ALPHABITFIELDS = 6 };
 
-/* Each row is padded to four bytes. Readers do without that in the last row. */
-static uint64_t bmp_pixel_bytes(const struct bmp *bmp)
-{
-	uint64_t bits = (uint64_t)bmp->width * bmp->bits;
-
-	if (bmp->height == 0)
-		return 0;
-	if (bmp->packing == BMP_RLE8 || bmp->packing == BMP_RLE4)
-		return bmp->packed;
-	return (uint64_t)(bmp->height - 1) * ((bits + 31) / 32 * 4) + (bits + 7) / 8;
-}
-
-static bool bmp_is_known(const struct bmp *bmp)
-{
-	switch (bmp->packing) {
-	case BMP_RGB:
-		return bmp->bits == 1 || bmp->bits == 4 || bmp->bits == 8 || bmp->bits == 16 ||
-		       bmp->bits == 24 || bmp->bits == 32;
-	case BMP_RLE8:
-		return bmp->bits == 8;
-	case BMP_RLE4:
-		return bmp->bits == 4;
-	case BMP_BITFIELDS:
-	case BMP_ALPHABITFIELDS:
-		return bmp->bits == 16 || bmp->bits == 24 || bmp->bits == 32;
-	default:
-		return false;
-	}
-}
-
 /* Checks where the pixels lie, and how many bytes they take. */
 static int check_bmp(enum check_level level, const struct bytes *file, struct check_finding *ret)
 {
+	/* The bits of a pixel that go with a method. */
+	static const uint64_t known[] = {
+		[BMP_RGB] = 1 << 1 | 1 << 4 | 1 << 8 | 1 << 16 | 1 << 24 | (uint64_t)1 << 32,
+		[BMP_RLE8] = 1 << 8,
+		[BMP_RLE4] = 1 << 4,
+		[BMP_BITFIELDS] = 1 << 16 | 1 << 24 | (uint64_t)1 << 32,
+		[BMP_ALPHABITFIELDS] = 1 << 16 | 1 << 24 | (uint64_t)1 << 32,
+	};
+	uint64_t row, count;
 	struct bmp bmp;
 	int r = bmp_header(file->data, file->len, &bmp);
 
@@ -307,7 +268,8 @@ static int check_bmp(enum check_level level, const struct bytes *file, struct ch
 		return corrupt(ret, "BMP", "its header makes no sense");
 	if (r < 0 || file->len - 14 < bmp.header)
 		return truncated(ret, "BMP", "its header");
-	if (!bmp_is_known(&bmp))
+	if (bmp.packing > BMP_ALPHABITFIELDS || bmp.bits > 32 ||
+	    !(known[bmp.packing] >> bmp.bits & 1))
 		return check_found(ret, DAMAGE_UNSUPPORTED, false,
 				   "BMP: %u bits a pixel, packed by method %u", bmp.bits,
 				   bmp.packing);
@@ -315,7 +277,12 @@ static int check_bmp(enum check_level level, const struct bytes *file, struct ch
 		bmp.pixels = 14 + bmp.header;
 	if (bmp.pixels < 14 + bmp.header)
 		return corrupt(ret, "BMP", "its pixels would lie in its header");
-	return check_pixels(file, "BMP", bmp.pixels, bmp_pixel_bytes(&bmp), ret);
+	/* Each row is padded to four bytes. Readers do without that in the last row. */
+	row = (uint64_t)bmp.width * bmp.bits;
+	count = bmp.height ? (uint64_t)(bmp.height - 1) * ((row + 31) / 32 * 4) + (row + 7) / 8 : 0;
+	if (bmp.height && (bmp.packing == BMP_RLE8 || bmp.packing == BMP_RLE4))
+		count = bmp.packed;
+	return check_pixels(file, "BMP", bmp.pixels, count, ret);
 }
 
 /* --- PNM ------------------------------------------------------------------------------ */
@@ -381,12 +348,6 @@ static const char *look_of(const struct bytes *file)
 	return "no image";
 }
 
-static bool is_jpeg2000(const struct bytes *file)
-{
-	return bytes_are(file, 0, "\0\0\0\x0cjP  \r\n\x87\n", 12) ||
-	       bytes_are(file, 0, "\xff\x4f\xff\x51", 4);
-}
-
 /* Checks a file with the extension of an image that is not an image of a kind that is checked. */
 static int check_other(enum check_level level, enum format_image named, enum format_image kind,
 		       const struct bytes *file, struct check_finding *ret)
@@ -403,7 +364,8 @@ static int check_other(enum check_level level, enum format_image named, enum for
 		if (begin->kind == named && bytes_are(file, 0, begin->bytes, begin->len))
 			return checks[named](level, file, ret);
 	}
-	if (is_jpeg2000(file))
+	if (bytes_are(file, 0, "\0\0\0\x0cjP  \r\n\x87\n", 12) ||
+	    bytes_are(file, 0, "\xff\x4f\xff\x51", 4))
 		return check_found(ret, DAMAGE_EXTENSION, true, "JPEG 2000 in a file named as %s",
 				   image_kind_name(named));
 	return check_found(ret, DAMAGE_NO_IMAGE, false, "holds %s",
@@ -411,62 +373,6 @@ static int check_other(enum check_level level, enum format_image named, enum for
 }
 
 /* --- all of it ------------------------------------------------------------------------ */
-
-/* What can still be wrong with an image that is sound. */
-static int check_name(enum format_image named, const struct dataset_image *image,
-		      struct check_finding *ret)
-{
-	if (image->width == 0)
-		return check_found(ret, DAMAGE_NO_SIZE, false, "%s: its header has no usable size",
-				   image_kind_name(image->kind));
-	if (named != IMAGE_UNKNOWN && named != image->kind)
-		return check_found(ret, DAMAGE_EXTENSION, true, "%s in a file named as %s",
-				   image_kind_name(image->kind), image_kind_name(named));
-	return 0;
-}
-
-/* A file that is not named as an image must begin as nothing else does. */
-static bool is_looked_at(enum format_image named, enum format_image kind)
-{
-	return named != IMAGE_UNKNOWN || kind == IMAGE_JPEG || kind == IMAGE_PNG ||
-	       kind == IMAGE_GIF || kind == IMAGE_WEBP;
-}
-
-static int check_kind(enum check_level level, enum format_image named, const struct bytes *file,
-		      struct check_finding *ret)
-{
-	struct dataset_image image;
-	struct check_finding found;
-	int r;
-
-	image_inspect(file->data, file->len, &image);
-	if (!is_looked_at(named, image.kind))
-		return 0;
-	if (!checks[image.kind]) {
-		r = check_other(level, named, image.kind, file, ret);
-		ret->named_only = true;
-		return r;
-	}
-	if (named != IMAGE_UNKNOWN && (uint64_t)image.width * image.height > MAX_PIXELS)
-		return check_found(
-			ret, DAMAGE_TOO_LARGE, false, "%s: %u x %u pixels: PIL takes at most %lu",
-			image_kind_name(image.kind), image.width, image.height, MAX_PIXELS);
-	r = checks[image.kind](level, file, ret);
-	if (r == 1) /* a text may begin as a GIF does */
-		ret->named_only =
-			image.width == 0 || (image.kind == IMAGE_GIF && named == IMAGE_UNKNOWN);
-	if (r < 0 || (r == 1 && !ret->usable))
-		return r;
-	found = *ret;
-	if (check_name(named, &image, &found) && (r == 0 || !found.usable)) {
-		found.named_only = false;
-		*ret = found;
-		r = 1;
-	}
-	if (level == CHECK_DECODE && image.kind != IMAGE_JPEG)
-		ret->unsure = r == 0 || ret->usable;
-	return r;
-}
 
 const char *check_damage(const char *word)
 {
@@ -484,9 +390,43 @@ const char *check_damage(const char *word)
 int check_image(enum check_level level, const char *path, const uint8_t *data, size_t len,
 		struct check_finding *ret)
 {
+	enum format_image named = image_named(path, strlen(path));
 	const struct bytes file = {.data = data, .len = len};
+	struct dataset_image image;
+	int r;
 
 	*ret = (struct check_finding){0};
-	return level == CHECK_OFF ? 0
-				  : check_kind(level, image_named(path, strlen(path)), &file, ret);
+	if (level == CHECK_OFF)
+		return 0;
+	image_inspect(data, len, &image);
+	/* A file that is not named as an image must begin as nothing else does. */
+	if (named == IMAGE_UNKNOWN && image.kind != IMAGE_JPEG && image.kind != IMAGE_PNG &&
+	    image.kind != IMAGE_GIF && image.kind != IMAGE_WEBP)
+		return 0;
+	if (!checks[image.kind]) {
+		r = check_other(level, named, image.kind, &file, ret);
+		ret->named_only = true;
+		return r;
+	}
+	if (named != IMAGE_UNKNOWN && (uint64_t)image.width * image.height > MAX_PIXELS)
+		return check_found(
+			ret, DAMAGE_TOO_LARGE, false, "%s: %u x %u pixels: PIL takes at most %lu",
+			image_kind_name(image.kind), image.width, image.height, MAX_PIXELS);
+	r = checks[image.kind](level, &file, ret);
+	if (r == 1) /* a text may begin as a GIF does */
+		ret->named_only =
+			image.width == 0 || (image.kind == IMAGE_GIF && named == IMAGE_UNKNOWN);
+	if (r < 0 || (r == 1 && !ret->usable))
+		return r;
+	if (image.width == 0) {
+		r = check_found(ret, DAMAGE_NO_SIZE, false, "%s: its header has no usable size",
+				image_kind_name(image.kind));
+		ret->named_only = false;
+	} else if (r == 0 && named != IMAGE_UNKNOWN && named != image.kind) {
+		r = check_found(ret, DAMAGE_EXTENSION, true, "%s in a file named as %s",
+				image_kind_name(image.kind), image_kind_name(named));
+	}
+	if (level == CHECK_DECODE && image.kind != IMAGE_JPEG)
+		ret->unsure = r == 0 || ret->usable;
+	return r;
 }

@@ -82,6 +82,13 @@ static void ignore_message(j_common_ptr jpeg, int level)
 	(void)level;
 }
 
+static void reader_init(struct jpeg_reader *reader, bool leniently, struct err *err)
+{
+	reader->jpeg.err = jpeg_trap_init(&reader->trap, err);
+	if (leniently)
+		reader->trap.manager.emit_message = ignore_message;
+}
+
 /* Whether the damage that libjpeg warned of is known to do no harm to any pixel. */
 static bool is_usable(const uint8_t *data, size_t len)
 {
@@ -215,8 +222,7 @@ int jpeg_size(const uint8_t *data, size_t len, uint32_t *ret_width, uint32_t *re
 	const struct jpeg_decompress_struct *jpeg = &reader.jpeg;
 	struct err err;
 
-	reader.jpeg.err = jpeg_trap_init(&reader.trap, &err);
-	reader.trap.manager.emit_message = ignore_message;
+	reader_init(&reader, true, &err);
 	if (len > 0)
 		read_size(&reader, data, len);
 	if (jpeg->image_width == 0 || jpeg->image_height == 0 || jpeg->num_components <= 0)
@@ -244,40 +250,6 @@ static int read_head(struct jpeg_reader *reader, const uint8_t *data, size_t len
 	return 0;
 }
 
-static enum jpeg_colour colour_of(const struct jpeg_decompress_struct *jpeg)
-{
-	switch (jpeg->jpeg_color_space) {
-	case JCS_GRAYSCALE:
-		return JPEG_GREY;
-	case JCS_YCbCr:
-	case JCS_RGB:
-		return JPEG_COLOUR;
-	case JCS_CMYK:
-	case JCS_YCCK:
-		return JPEG_CMYK;
-	default:
-		return JPEG_OTHER;
-	}
-}
-
-static bool is_kept_segment(const struct jpeg_marker_struct *segment)
-{
-	if (segment->marker == PROFILE)
-		return metadata_is_profile(segment->data, segment->data_length) &&
-		       !metadata_is_srgb(segment->data, segment->data_length);
-	return metadata_is_exif(segment->data, segment->data_length) ||
-	       metadata_orientation(segment->data, segment->data_length) != 1;
-}
-
-static int add_segment(struct buf *segments, const struct jpeg_marker_struct *segment)
-{
-	size_t len = segment->data_length, all = 2 + len; /* a segment's length counts itself */
-	const uint8_t head[] = {0xff, segment->marker, (uint8_t)(all >> 8), (uint8_t)all};
-
-	buf_add(segments, head, sizeof(head));
-	return buf_add(segments, segment->data, len);
-}
-
 /* The first segment with an orientation decides, since EXIF comes before XMP. */
 static int look_at_segments(const struct jpeg_reader *reader, struct jpeg_head *head)
 {
@@ -285,11 +257,19 @@ static int look_at_segments(const struct jpeg_reader *reader, struct jpeg_head *
 
 	for (const struct jpeg_marker_struct *segment = reader->jpeg.marker_list; segment && r == 0;
 	     segment = segment->next) {
+		const uint8_t *data = segment->data;
+		size_t len = segment->data_length, all = 2 + len; /* a length counts itself */
+		const uint8_t start[] = {0xff, segment->marker, (uint8_t)(all >> 8), (uint8_t)all};
+		unsigned orientation = metadata_orientation(data, len);
+
 		if (segment->marker == EXIF_XMP && head->orientation == 1)
-			head->orientation =
-				metadata_orientation(segment->data, segment->data_length);
-		if (is_kept_segment(segment))
-			r = add_segment(&head->segments, segment);
+			head->orientation = orientation;
+		if (segment->marker == PROFILE
+			    ? !metadata_is_profile(data, len) || metadata_is_srgb(data, len)
+			    : !metadata_is_exif(data, len) && orientation == 1)
+			continue;
+		buf_add(&head->segments, start, sizeof(start));
+		r = buf_add(&head->segments, data, len);
 	}
 	return r;
 }
@@ -300,8 +280,7 @@ int jpeg_head_read(const uint8_t *data, size_t len, struct jpeg_head *ret, struc
 	SCOPE(jpeg_head_release) struct jpeg_head head = {.orientation = 1};
 	int r;
 
-	reader.jpeg.err = jpeg_trap_init(&reader.trap, err);
-	reader.trap.manager.emit_message = ignore_message;
+	reader_init(&reader, true, err);
 	r = read_head(&reader, data, len);
 	if (r == 0)
 		r = look_at_segments(&reader, &head);
@@ -309,7 +288,21 @@ int jpeg_head_read(const uint8_t *data, size_t len, struct jpeg_head *ret, struc
 		return r;
 	head.width = reader.jpeg.image_width;
 	head.height = reader.jpeg.image_height;
-	head.colour = colour_of(&reader.jpeg);
+	switch (reader.jpeg.jpeg_color_space) {
+	case JCS_GRAYSCALE:
+		head.colour = JPEG_GREY;
+		break;
+	case JCS_YCbCr:
+	case JCS_RGB:
+		head.colour = JPEG_COLOUR;
+		break;
+	case JCS_CMYK:
+	case JCS_YCCK:
+		head.colour = JPEG_CMYK;
+		break;
+	default:
+		head.colour = JPEG_OTHER;
+	}
 	head.ycck = reader.jpeg.jpeg_color_space == JCS_YCCK;
 	head.baseline = !jpeg_has_multiple_scans(&reader.jpeg) && !reader.jpeg.arith_code;
 	*ret = head;
@@ -331,16 +324,6 @@ static J_COLOR_SPACE space_of(unsigned channels)
 	return channels == 4 ? JCS_CMYK : JCS_RGB;
 }
 
-/* Decodes rows right into their places. */
-static void read_rows(struct jpeg_reader *reader, struct pixels *pixels)
-{
-	while (reader->jpeg.output_scanline < reader->jpeg.output_height) {
-		JSAMPROW row = pixels_row(pixels, reader->jpeg.output_scanline);
-
-		(void)jpeg_read_scanlines(&reader->jpeg, &row, 1);
-	}
-}
-
 /* Finishing reads to the end of the image, so it finds what is cut off. */
 static int decode_trapped(struct jpeg_reader *reader, const uint8_t *data, size_t len,
 			  uint32_t shrink, struct pixels *pixels)
@@ -358,7 +341,11 @@ static int decode_trapped(struct jpeg_reader *reader, const uint8_t *data, size_
 	if (pixels_init(pixels, jpeg->output_width, jpeg->output_height,
 			(uint32_t)jpeg->output_components) < 0)
 		return -ENOMEM;
-	read_rows(reader, pixels);
+	while (jpeg->output_scanline < jpeg->output_height) {
+		JSAMPROW row = pixels_row(pixels, jpeg->output_scanline);
+
+		(void)jpeg_read_scanlines(jpeg, &row, 1);
+	}
 	(void)jpeg_finish_decompress(jpeg);
 	return 0;
 }
@@ -370,9 +357,7 @@ static int decode_jpeg(const uint8_t *data, size_t len, uint32_t shrink, bool le
 	SCOPE(pixels_release) struct pixels pixels = {0};
 	int r;
 
-	reader.jpeg.err = jpeg_trap_init(&reader.trap, err);
-	if (leniently)
-		reader.trap.manager.emit_message = ignore_message;
+	reader_init(&reader, leniently, err);
 	r = decode_trapped(&reader, data, len, shrink, &pixels);
 	if (r < 0)
 		return r;
@@ -393,9 +378,14 @@ int jpeg_decode(const uint8_t *data, size_t len, uint32_t shrink, struct pixels 
 
 /* --- encoding ---------------------------------------------------------------------------- */
 
-static void set_image(struct jpeg_compress_struct *jpeg, const struct pixels *pixels,
-		      uint32_t quality, bool ycck)
+static int encode_trapped(struct jpeg_writer *writer, const struct pixels *pixels, uint32_t quality,
+			  bool ycck, const struct buf *segments)
 {
+	struct jpeg_compress_struct *jpeg = &writer->jpeg;
+
+	if (setjmp(writer->trap.jump))
+		return writer->trap.code;
+	jpeg_writer_begin(writer);
 	jpeg->image_width = pixels->width;
 	jpeg->image_height = pixels->height;
 	jpeg->input_components = (int)pixels->channels;
@@ -405,41 +395,19 @@ static void set_image(struct jpeg_compress_struct *jpeg, const struct pixels *pi
 		jpeg_set_colorspace(jpeg, JCS_YCCK);
 	jpeg_set_quality(jpeg, (int)quality, TRUE);
 	jpeg->optimize_coding = TRUE;
-}
+	jpeg_start_compress(jpeg, TRUE);
+	for (size_t at = 0, len; at < segments->len; at += 2 + len) {
+		const uint8_t *segment = (const uint8_t *)segments->data + at;
 
-static void write_kept_segments(struct jpeg_compress_struct *jpeg, const struct buf *segments)
-{
-	const uint8_t *at = (const uint8_t *)segments->data;
-	const uint8_t *end = at + segments->len;
-
-	while (at < end) {
-		unsigned len = (unsigned)at[2] << 8 | at[3]; /* counts itself */
-
-		jpeg_write_marker(jpeg, at[1], at + 4, len - 2);
-		at += 2 + len;
+		len = (size_t)segment[2] << 8 | segment[3]; /* counts itself */
+		jpeg_write_marker(jpeg, segment[1], segment + 4, (unsigned)len - 2);
 	}
-}
-
-static void write_rows(struct jpeg_compress_struct *jpeg, const struct pixels *pixels)
-{
 	while (jpeg->next_scanline < jpeg->image_height) {
 		JSAMPROW row = pixels_row(pixels, jpeg->next_scanline);
 
 		(void)jpeg_write_scanlines(jpeg, &row, 1);
 	}
-}
-
-static int encode_trapped(struct jpeg_writer *writer, const struct pixels *pixels, uint32_t quality,
-			  bool ycck, const struct buf *segments)
-{
-	if (setjmp(writer->trap.jump))
-		return writer->trap.code;
-	jpeg_writer_begin(writer);
-	set_image(&writer->jpeg, pixels, quality, ycck);
-	jpeg_start_compress(&writer->jpeg, TRUE);
-	write_kept_segments(&writer->jpeg, segments);
-	write_rows(&writer->jpeg, pixels);
-	jpeg_finish_compress(&writer->jpeg);
+	jpeg_finish_compress(jpeg);
 	return 0;
 }
 
@@ -495,21 +463,6 @@ bool jpeg_lacks_scans(const struct jpeg_decompress_struct *jpeg)
 	return false;
 }
 
-static bool is_index_of_pictures(const struct jpeg_marker_struct *segment)
-{
-	return segment->marker == JPEG_APP0 + 2 && segment->data_length >= 4 &&
-	       memcmp(segment->data, "MPF", 4) == 0;
-}
-
-static void write_segments(struct jpeg_compress_struct *jpeg,
-			   const struct jpeg_marker_struct *segment)
-{
-	for (; segment; segment = segment->next)
-		if (!is_index_of_pictures(segment))
-			jpeg_write_marker(jpeg, segment->marker, segment->data,
-					  segment->data_length);
-}
-
 /* The segments of JFIF and Adobe are among those that are copied, so the same segments as before
  * describe the colours. */
 static int write_coefficients(struct optimizer *optimizer)
@@ -525,7 +478,14 @@ static int write_coefficients(struct optimizer *optimizer)
 	to->write_JFIF_header = FALSE;
 	to->write_Adobe_marker = FALSE;
 	jpeg_write_coefficients(to, optimizer->coefficients);
-	write_segments(to, from->marker_list);
+	for (const struct jpeg_marker_struct *segment = from->marker_list; segment;
+	     segment = segment->next) {
+		bool index = segment->marker == JPEG_APP0 + 2 && segment->data_length >= 4 &&
+			     memcmp(segment->data, "MPF", 4) == 0; /* of further pictures */
+
+		if (!index)
+			jpeg_write_marker(to, segment->marker, segment->data, segment->data_length);
+	}
 	jpeg_finish_compress(to);
 	return 0;
 }
@@ -536,9 +496,7 @@ static int optimize_jpeg(const uint8_t *data, size_t len, bool leniently, struct
 	SCOPE(optimizer_release) struct optimizer optimizer = {.writer.out = out};
 	int r;
 
-	optimizer.reader.jpeg.err = jpeg_trap_init(&optimizer.reader.trap, err);
-	if (leniently)
-		optimizer.reader.trap.manager.emit_message = ignore_message;
+	reader_init(&optimizer.reader, leniently, err);
 	optimizer.writer.jpeg.err = jpeg_trap_init(&optimizer.writer.trap, err);
 	r = read_coefficients(&optimizer, data, len);
 	if (r < 0)

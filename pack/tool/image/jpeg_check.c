@@ -21,7 +21,7 @@
 enum verdict { GOOD, USABLE, BAD };
 
 struct checker {
-	struct jpeg_reader reader; /* first, and libjpeg's struct first in it: see checker_of() */
+	struct jpeg_reader reader; /* first, and libjpeg's struct first in it */
 	enum check_level level;
 	enum { IN_HEADER, IN_SCANS, IN_ROWS } part;
 	bool has_eoi; /* after the first scan */
@@ -34,12 +34,6 @@ struct checker {
 };
 
 /* --- verdicts ------------------------------------------------------------------------- */
-
-/* The checker of the struct that libjpeg hands to the functions below. */
-static struct checker *checker_of(void *jpeg)
-{
-	return jpeg;
-}
 
 __attribute__((noreturn)) static void decide(struct checker *checker, enum verdict verdict)
 {
@@ -106,34 +100,26 @@ static void note_usable(struct checker *checker)
 	checker->verdict = USABLE;
 }
 
-/* The class of a failure that is not the end of the bytes. */
-static const char *damage_of(int code)
-{
-	switch (code) {
-	case JERR_EMPTY_IMAGE:
-		return DAMAGE_NO_SIZE;
-	case JERR_IMAGE_TOO_BIG:
-	case JERR_WIDTH_OVERFLOW:
-		return DAMAGE_TOO_LARGE;
-	case JERR_COMPONENT_COUNT:
-		return DAMAGE_CORRUPT;
-	default:
-		return jpeg_trap_code(code) == -ENOTSUP ? DAMAGE_UNSUPPORTED : DAMAGE_CORRUPT;
-	}
-}
-
 /* --- what libjpeg calls --------------------------------------------------------------- */
 
 static void check_error(j_common_ptr jpeg)
 {
-	struct checker *checker = checker_of(jpeg);
+	struct checker *checker = (struct checker *)jpeg;
+	int code = jpeg->err->msg_code;
+	const char *damage = DAMAGE_CORRUPT;
 	char why[JMSG_LENGTH_MAX];
 
-	if (jpeg->err->msg_code == JERR_OUT_OF_MEMORY)
+	if (code == JERR_OUT_OF_MEMORY)
 		jpeg_trap_spring(&checker->reader.trap, -ENOMEM);
 	if (checker->ended)
 		decide_truncated(checker);
-	fail(checker, damage_of(jpeg->err->msg_code), "JPEG: %s", reason_text(checker, why));
+	if (code == JERR_EMPTY_IMAGE)
+		damage = DAMAGE_NO_SIZE;
+	else if (code == JERR_IMAGE_TOO_BIG || code == JERR_WIDTH_OVERFLOW)
+		damage = DAMAGE_TOO_LARGE;
+	else if (code != JERR_COMPONENT_COUNT && jpeg_trap_code(code) == -ENOTSUP)
+		damage = DAMAGE_UNSUPPORTED;
+	fail(checker, damage, "JPEG: %s", reason_text(checker, why));
 }
 
 /* What comes next behind the byte at `p`: a marker, with its number in *ret_marker, or the end.
@@ -172,19 +158,6 @@ static bool follows_segment(const struct checker *checker, const uint8_t *at)
 	return p == at && !coded;
 }
 
-/* Whether zeros, and no more than libjpeg has passed over, come before `at`. More would be a part
- * of the file that was lost: the decoder takes zeros for a picture. */
-static bool is_padding(const struct checker *checker, const uint8_t *at, unsigned long passed)
-{
-	unsigned long zeros = 0;
-
-	while (at > checker->data && at[-1] == 0 && zeros <= passed + TAKEN_BYTES) {
-		zeros++;
-		at--;
-	}
-	return zeros >= passed && zeros <= passed + TAKEN_BYTES;
-}
-
 /* libjpeg has passed over bytes before a marker, as PIL does. Behind coded data they may be a part
  * of the picture. Of the source it has taken what it passed over, but not the marker yet; if
  * check_end() put that in, everything. */
@@ -193,11 +166,17 @@ static void on_stray_bytes(struct checker *checker)
 	unsigned long passed = (unsigned long)checker->reader.trap.manager.msg_parm.i[0];
 	const uint8_t *at =
 		checker->ended ? checker->end : checker->reader.jpeg.src->next_input_byte;
+	unsigned long zeros = 0;
 
 	if (checker->ended && checker->part == IN_HEADER)
 		decide_truncated(checker);
+	/* Zeros are padding if they are no more than that. More would be a part of the file that
+	 * was lost: the decoder takes zeros for a picture. */
+	while (zeros <= passed + TAKEN_BYTES && at - zeros > checker->data &&
+	       *(at - zeros - 1) == 0)
+		zeros++;
 	if (checker->part != IN_HEADER && passed > STRAY_BYTES &&
-	    !is_padding(checker, at, passed) && !follows_segment(checker, at))
+	    (zeros < passed || zeros > passed + TAKEN_BYTES) && !follows_segment(checker, at))
 		decide_corrupt(checker);
 	checker->padded |= checker->ended && checker->part == IN_ROWS && passed > STRAY_BYTES;
 	if (!checker->ended)
@@ -207,7 +186,7 @@ static void on_stray_bytes(struct checker *checker)
 /* A warning has level -1: libjpeg goes on with grey or wrong pixels. */
 static void check_message(j_common_ptr jpeg, int level)
 {
-	struct checker *checker = checker_of(jpeg);
+	struct checker *checker = (struct checker *)jpeg;
 
 	if (level >= 0)
 		return;
@@ -232,7 +211,7 @@ static void check_message(j_common_ptr jpeg, int level)
 static boolean check_end(j_decompress_ptr jpeg)
 {
 	static const JOCTET eoi[] = {0xff, JPEG_EOI};
-	struct checker *checker = checker_of(jpeg);
+	struct checker *checker = (struct checker *)jpeg;
 
 	checker->ended = true;
 	jpeg->src->next_input_byte = eoi;
@@ -242,7 +221,7 @@ static boolean check_end(j_decompress_ptr jpeg)
 
 static void check_progress(j_common_ptr jpeg)
 {
-	struct checker *checker = checker_of(jpeg);
+	struct checker *checker = (struct checker *)jpeg;
 
 	if (checker->reader.jpeg.input_scan_number <= JPEG_SCANS)
 		return;
@@ -267,51 +246,40 @@ static bool has_eoi(const uint8_t *p, const uint8_t *end)
 	return false;
 }
 
-/* A picture in several scans may lack some of them. */
-static bool scans_missing(const struct jpeg_decompress_struct *jpeg, bool ended)
-{
-	for (int c = 0; c < jpeg->num_components; c++)
-		if (!jpeg->comp_info[c].quant_table)
-			return true;
-	return ended && jpeg_lacks_scans(jpeg);
-}
-
 static void look_at_end(struct checker *checker)
 {
-	if (scans_missing(&checker->reader.jpeg, checker->ended)) {
-		if (checker->ended)
-			decide_truncated(checker);
+	const struct jpeg_decompress_struct *jpeg = &checker->reader.jpeg;
+	bool missing = checker->ended && jpeg_lacks_scans(jpeg);
+
+	/* A picture in several scans may lack some of them. */
+	for (int c = 0; c < jpeg->num_components; c++)
+		missing |= !jpeg->comp_info[c].quant_table;
+	if (missing && checker->ended)
+		decide_truncated(checker);
+	if (missing)
 		fail(checker, DAMAGE_CORRUPT, "JPEG: a colour is missing");
-	}
 	if (checker->ended && checker->padded) {
 		check_found(checker->finding, DAMAGE_NO_EOI, true,
 			    "JPEG: zeros in place of the end-of-image marker");
 		decide(checker, USABLE);
 	}
-	if (checker->ended) {
+	if (checker->ended)
 		fail(checker, DAMAGE_NO_EOI,
 		     "JPEG: no end-of-image marker, though no pixel is missing");
-	}
 }
 
 /* --- decoding ------------------------------------------------------------------------- */
 
-/* All coefficients of a picture in several scans are kept in memory. */
-static uint64_t coefficients_bytes(const struct jpeg_decompress_struct *jpeg)
-{
-	uint64_t blocks = 0;
-
-	for (int c = 0; c < jpeg->num_components; c++)
-		blocks += (uint64_t)jpeg->comp_info[c].width_in_blocks *
-			  jpeg->comp_info[c].height_in_blocks;
-	return blocks * DCTSIZE2 * sizeof(JCOEF);
-}
-
-/* A file that would take too much memory is not decoded. */
+/* All coefficients of a picture in several scans are kept in memory. A file that would take too
+ * much of it is not decoded. */
 static void limit_memory(struct checker *checker)
 {
-	uint64_t need = coefficients_bytes(&checker->reader.jpeg);
+	const struct jpeg_decompress_struct *jpeg = &checker->reader.jpeg;
+	uint64_t need = 0;
 
+	for (int c = 0; c < jpeg->num_components; c++)
+		need += (uint64_t)jpeg->comp_info[c].width_in_blocks *
+			jpeg->comp_info[c].height_in_blocks * DCTSIZE2 * sizeof(JCOEF);
 	if (checker->part != IN_SCANS || need <= CHECK_JPEG_MEMORY)
 		return;
 	if (checker->has_eoi) {
@@ -331,9 +299,8 @@ static void check_header(struct checker *checker, const uint8_t *data, size_t le
 	checker->reader.progress.progress_monitor = check_progress;
 	jpeg->src->fill_input_buffer = check_end;
 	jpeg_read_header(jpeg, TRUE);
-	if (jpeg->num_components == 2 || jpeg->num_components > 4) {
+	if (jpeg->num_components == 2 || jpeg->num_components > 4)
 		fail(checker, DAMAGE_UNSUPPORTED, "JPEG: %d components", jpeg->num_components);
-	}
 	checker->part = jpeg_has_multiple_scans(jpeg) ? IN_SCANS : IN_ROWS;
 	checker->scan = checker->ended ? data + len : jpeg->src->next_input_byte;
 	checker->has_eoi = has_eoi(checker->scan, data + len);

@@ -41,29 +41,24 @@ static size_t photo_slot(const struct photo_names *names, uint64_t hash)
 	return i;
 }
 
-static int photo_grow(struct photo_names *names)
-{
-	struct photo_names larger = *names;
-
-	larger.room = names->room ? 2 * names->room : 64;
-	larger.slots = calloc(larger.room, sizeof(*larger.slots));
-	if (!larger.slots)
-		return -ENOMEM;
-	for (size_t i = 0; i < names->room; i++)
-		if (names->slots[i])
-			larger.slots[photo_slot(&larger, names->slots[i])] = names->slots[i];
-	free(names->slots);
-	*names = larger;
-	return 0;
-}
-
 static int photo_put(struct photo_names *names, uint64_t hash, bool *ret_new)
 {
-	int r = names->used >= names->room / 2 ? photo_grow(names) : 0;
 	size_t slot;
 
-	if (r < 0)
-		return r;
+	if (names->used >= names->room / 2) {
+		struct photo_names larger = *names;
+
+		larger.room = names->room ? 2 * names->room : 64;
+		larger.slots = calloc(larger.room, sizeof(*larger.slots));
+		if (!larger.slots)
+			return -ENOMEM;
+		for (size_t i = 0; i < names->room; i++)
+			if (names->slots[i])
+				larger.slots[photo_slot(&larger, names->slots[i])] =
+					names->slots[i];
+		free(names->slots);
+		*names = larger;
+	}
 	slot = photo_slot(names, hash);
 	*ret_new = names->slots[slot] == 0;
 	names->slots[slot] = hash;
@@ -140,18 +135,6 @@ size_t photo_names_find(const struct photo_names *names, const char *text, size_
 	return names->lengths & length_bit(stem) ? photo_find(names, text, stem, WHOLE) : 0;
 }
 
-/* Without folders, and without spaces around it. */
-static void trim(const char **text, const char **end)
-{
-	for (const char *at = *text; at < *end; at++)
-		if (*at == '/' || (*at == '\\' && at + 1 < *end && at[1] != 'u'))
-			*text = at + 1;
-	while (*text < *end && isspace((unsigned char)**text))
-		++*text;
-	while (*text < *end && isspace((unsigned char)(*end)[-1]))
-		--*end;
-}
-
 /* "\u00e9" of JSON. */
 static size_t take_escape(const char *at, const char *end, char ret[static 4])
 {
@@ -171,7 +154,13 @@ size_t photo_names_find_between(const struct photo_names *names, const char *tex
 	char name[LONGEST + 1];
 	size_t len = 0, step;
 
-	trim(&text, &end);
+	for (const char *at = text; at < end; at++)
+		if (*at == '/' || (*at == '\\' && at + 1 < end && at[1] != 'u'))
+			text = at + 1;
+	while (text < end && isspace((unsigned char)*text))
+		text++;
+	while (text < end && isspace((unsigned char)end[-1]))
+		end--;
 	if ((size_t)(end - text) > sizeof(name))
 		return 0;
 	while (text < end && len + 4 <= sizeof(name)) {

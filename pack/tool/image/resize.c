@@ -169,23 +169,13 @@ static void row_down(const struct window *window, const struct pixels *from, int
 		to[i] = rounded(sum[i]);
 }
 
-static int down(const struct axis *axis, const struct pixels *from, struct pixels *to)
-{
-	SCOPE_FREE int32_t *sum = calloc(pixels_stride(from), sizeof(*sum));
-
-	if (!sum)
-		return -ENOMEM;
-	for (uint32_t y = 0; y < to->height; y++)
-		row_down(&axis->windows[y], from, sum, pixels_row(to, y));
-	return 0;
-}
-
 int resize(const struct resize *how, const struct pixels *from, struct pixels *ret)
 {
 	SCOPE(axis_release) struct axis x = {0};
 	SCOPE(axis_release) struct axis y = {0};
 	SCOPE(pixels_release) struct pixels narrow = {0};
 	SCOPE(pixels_release) struct pixels done = {0};
+	SCOPE_FREE int32_t *sum = NULL;
 	int r = axis_init(&x, how->from_width, from->width, how->width, how->shrink);
 
 	if (r == 0)
@@ -196,10 +186,12 @@ int resize(const struct resize *how, const struct pixels *from, struct pixels *r
 		r = pixels_init(&done, how->width, how->height, from->channels);
 	if (r < 0)
 		return r;
+	sum = calloc(pixels_stride(&narrow), sizeof(*sum));
+	if (!sum)
+		return -ENOMEM;
 	across(&x, from, &narrow);
-	r = down(&y, &narrow, &done);
-	if (r < 0)
-		return r;
+	for (uint32_t row = 0; row < done.height; row++)
+		row_down(&y.windows[row], &narrow, sum, pixels_row(&done, row));
 	*ret = done;
 	done = (struct pixels){0};
 	return 0;

@@ -154,30 +154,23 @@ static struct tiff_strips strips_of(const struct tiff *tiff, uint64_t directory)
 	return strips;
 }
 
-/* The bytes of a strip. Some writers say more than there are; readers only take what pixels need.
- */
-static uint64_t strip_bytes(const struct tiff_strips *strips, uint64_t i, uint64_t said)
-{
-	uint64_t a_plane = max((strips->height + strips->rows - 1) / strips->rows, (uint64_t)1);
-	uint64_t first = i % a_plane * strips->rows;
-
-	if (strips->row_bytes == 0 || first >= strips->height)
-		return said;
-	return min(said, strips->row_bytes * min(strips->rows, strips->height - first));
-}
-
 /* Each strip or tile must lie in the file. */
 static int check_parts(const struct tiff *tiff, const struct tiff_strips *strips,
 		       const struct tiff_values *from, const struct tiff_values *bytes,
 		       struct check_finding *ret)
 {
+	uint64_t a_plane = max((strips->height + strips->rows - 1) / strips->rows, (uint64_t)1);
+
 	if (!is_whole_tiff(tiff, from) || !is_whole_tiff(tiff, bytes))
 		return check_found(ret, DAMAGE_TRUNCATED, false, "TIFF: ends in its directory");
 	for (uint64_t i = 0; i < from->count; i++) {
-		uint64_t at = field_value(tiff, from, i);
+		uint64_t at = field_value(tiff, from, i), first = i % a_plane * strips->rows;
 		uint64_t need = i < bytes->count ? field_value(tiff, bytes, i) : 1;
 
-		need = strip_bytes(strips, i, need);
+		/* Some writers say more than there are; readers only take what pixels need. */
+		if (strips->row_bytes && first < strips->height)
+			need = min(need,
+				   strips->row_bytes * min(strips->rows, strips->height - first));
 		if (!bytes_have(&tiff->file, at, need))
 			return check_found(ret, DAMAGE_TRUNCATED, false,
 					   "TIFF: its pixels would end at byte %lu, the file ends "

@@ -83,24 +83,6 @@ static bool is_resized(const struct job *job)
 	return job->width != job->jpeg.width || job->height != job->jpeg.height;
 }
 
-/* By how much the decoder may shrink the image. */
-static uint32_t shrink_of(const struct job *job)
-{
-	uint32_t shrink = 8;
-
-	while (shrink > 1 && (job->jpeg.width / shrink < HEADROOM * (uint64_t)job->width ||
-			      job->jpeg.height / shrink < HEADROOM * (uint64_t)job->height))
-		shrink /= 2;
-	return shrink;
-}
-
-static unsigned pixel_bytes(const struct job *job)
-{
-	if (job->jpeg.colour == JPEG_GREY)
-		return 1;
-	return job->jpeg.colour == JPEG_CMYK ? 4 : 3;
-}
-
 int transform_check_memory(uint32_t width, uint32_t height, uint32_t shrink, unsigned pixel_bytes,
 			   struct err *err)
 {
@@ -118,15 +100,21 @@ int transform_check_memory(uint32_t width, uint32_t height, uint32_t shrink, uns
 
 static int make_pixels(const struct job *job, struct pixels *ret, struct err *err)
 {
-	const struct resize how = {.from_width = job->jpeg.width,
-				   .from_height = job->jpeg.height,
-				   .shrink = shrink_of(job),
-				   .width = job->width,
-				   .height = job->height};
+	const struct jpeg_head *head = &job->jpeg;
+	unsigned bytes = head->colour == JPEG_GREY ? 1 : head->colour == JPEG_CMYK ? 4 : 3;
+	struct resize how = {.from_width = head->width,
+			     .from_height = head->height,
+			     .shrink = 8,
+			     .width = job->width,
+			     .height = job->height};
 	SCOPE(pixels_release) struct pixels decoded = {0};
-	int r = transform_check_memory(job->jpeg.width, job->jpeg.height, how.shrink,
-				       pixel_bytes(job), err);
+	int r;
 
+	/* The decoder may shrink the image by so much. */
+	while (how.shrink > 1 && (head->width / how.shrink < HEADROOM * (uint64_t)job->width ||
+				  head->height / how.shrink < HEADROOM * (uint64_t)job->height))
+		how.shrink /= 2;
+	r = transform_check_memory(head->width, head->height, how.shrink, bytes, err);
 	if (r == 0)
 		r = jpeg_decode(job->data, job->len, how.shrink, &decoded, err);
 	if (r < 0)
@@ -138,51 +126,14 @@ static int make_pixels(const struct job *job, struct pixels *ret, struct err *er
 	return 0;
 }
 
-static int encode_bitmap(const struct job *job, const struct pixels *pixels, struct buf *out)
-{
-	return job->how->store == STORE_BMP ? bitmap_bmp(pixels, out) : bitmap_ppm(pixels, out);
-}
-
-static int make_bitmap(const struct job *job, struct buf *out, struct err *err)
-{
-	SCOPE(pixels_release) struct pixels pixels = {0};
-	int r = make_pixels(job, &pixels, err);
-
-	return r < 0 ? r : encode_bitmap(job, &pixels, out);
-}
-
-static uint32_t quality_of(const struct job *job)
-{
-	return job->how->quality ? job->how->quality : TRANSFORM_QUALITY;
-}
-
 static int make_jpeg(const struct job *job, struct buf *out, struct err *err)
 {
+	uint32_t quality = job->how->quality ? job->how->quality : TRANSFORM_QUALITY;
 	SCOPE(pixels_release) struct pixels pixels = {0};
 	int r = make_pixels(job, &pixels, err);
 
 	return r < 0 ? r
-		     : jpeg_encode(&pixels, quality_of(job), job->jpeg.ycck, &job->jpeg.segments,
-				   out, err);
-}
-
-/* 0 where the JPEG that was made is to replace the original, else 1. */
-static int accept_smaller(const struct job *job, const struct buf *out)
-{
-	return out->len < job->len ? 0 : 1;
-}
-
-static int optimize_image(const struct job *job, struct buf *out, struct err *err)
-{
-	int r;
-
-	if (!job->how->optimize)
-		return 1;
-	out->len = 0;
-	r = jpeg_optimize(job->data, job->len, out, err);
-	if (r == 0 && job->jpeg.baseline)
-		r = accept_smaller(job, out);
-	return r;
+		     : jpeg_encode(&pixels, quality, job->jpeg.ycck, &job->jpeg.segments, out, err);
 }
 
 /* Why a JPEG stays one where images are stored decoded; NULL: it does not. */
@@ -197,20 +148,30 @@ static const char *not_decoded(const struct job *job)
 
 static int work_on_jpeg(const struct job *job, struct buf *out, struct err *err)
 {
+	SCOPE(pixels_release) struct pixels pixels = {0};
 	int r;
 
-	if (transform_decodes(job->how) && !not_decoded(job))
-		return make_bitmap(job, out, err);
+	if (transform_decodes(job->how) && !not_decoded(job)) {
+		r = make_pixels(job, &pixels, err);
+		if (r < 0)
+			return r;
+		return job->how->store == STORE_BMP ? bitmap_bmp(&pixels, out)
+						    : bitmap_ppm(&pixels, out);
+	}
 	if (is_resized(job))
 		return make_jpeg(job, out, err);
 	if (job->how->store == STORE_JPEG) {
 		r = make_jpeg(job, out, err);
-		if (r == 0)
-			r = accept_smaller(job, out);
-		if (r <= 0)
+		if (r < 0 || (r == 0 && out->len < job->len))
 			return r;
 	}
-	r = optimize_image(job, out, err);
+	r = 1;
+	if (job->how->optimize) {
+		out->len = 0;
+		r = jpeg_optimize(job->data, job->len, out, err);
+		if (r == 0 && job->jpeg.baseline && out->len >= job->len)
+			r = 1;
+	}
 	if (r == 1 && transform_decodes(job->how))
 		err_set(err, 1, "%s", not_decoded(job));
 	return r;
@@ -238,17 +199,14 @@ static int job_init(struct job *job, const uint8_t *data, size_t len, struct err
 	return 0;
 }
 
-/* What cannot be decoded here, or what no image of the format asked for can hold, stays. */
-static int leave_impossible(int r)
-{
-	return r == -ENOTSUP || r == -EINVAL ? 1 : r;
-}
-
 int transform_image(const struct transform *how, const uint8_t *data, size_t len, struct buf *out,
 		    struct err *err)
 {
 	SCOPE(job_release) struct job job = {.how = how};
 	int r = job_init(&job, data, len, err);
 
-	return leave_impossible(r == 0 ? work_on_jpeg(&job, out, err) : r);
+	if (r == 0)
+		r = work_on_jpeg(&job, out, err);
+	/* What cannot be decoded here, or what no image of the format asked for can hold, stays. */
+	return r == -ENOTSUP || r == -EINVAL ? 1 : r;
 }

@@ -42,25 +42,18 @@ void batch_reader_read(struct batch_reader *reader, const struct batch *batch)
 	reader->error = reader_read(pack, &iov, 1, from, needed);
 }
 
-/* A disk may have lost one sector of a batch. A server was asked often enough. */
-static int read_alone(const struct batch_reader *reader, const struct dataset_extent *extent,
-		      char *data)
-{
-	struct reader *pack = dataset_reader(reader->dataset);
-
-	if (reader_hints(pack).far)
-		return reader->error;
-	return reader_get_full(pack, data, extent->size, extent->offset);
-}
-
 int batch_reader_check(struct batch_reader *reader, uint64_t number, struct dataset_extent *ret,
 		       char **ret_data)
 {
 	const struct dataset_extent extent = dataset_extent(reader->dataset, number);
 	char *data = reader->memory + (extent.offset - reader->start);
 	struct iovec iov = {.iov_base = data, .iov_len = extent.size};
-	int r = reader->error ? read_alone(reader, &extent, data) : 0;
+	struct reader *pack = dataset_reader(reader->dataset);
+	int r = reader->error;
 
+	/* A disk may have lost one sector of a batch. A server was asked often enough. */
+	if (r < 0 && !reader_hints(pack).far)
+		r = reader_get_full(pack, data, extent.size, extent.offset);
 	if (r < 0)
 		return r;
 	*ret = extent;
@@ -88,7 +81,6 @@ struct batch_scan {
 	char *notes;
 	unsigned slots;
 	uint64_t next; /* the item to put in */
-	bool ended;
 };
 
 static void scan_release(struct batch_scan *scan)
@@ -151,47 +143,37 @@ static int scan_begin(struct batch_scan *scan, struct batch_slot **ret)
 	return r == 0 ? 1 : r;
 }
 
-static int scan_fill(struct batch_scan *scan, struct pipeline *pipeline)
-{
-	struct batch_slot *item;
-	int r = 1;
-
-	while (r == 1 && !scan->ended && pipeline_has_room(pipeline, 0)) {
-		r = scan_begin(scan, &item);
-		if (r == 1)
-			pipeline_put(pipeline, item, 0);
-		else
-			scan->ended = true;
-	}
-	return r < 0 ? r : 0;
-}
-
-static int scan_run(struct batch_scan *scan)
-{
-	const struct pipeline_params params = {
-		.workers = scan->jobs, .slots = scan->slots, .work = scan_work, .context = scan};
-	struct pipeline *pipeline;
-	struct batch_slot *item;
-	int r = pipeline_new(&params, &pipeline);
-
-	if (r < 0)
-		return r;
-	do {
-		r = scan_fill(scan, pipeline);
-		item = r == 0 ? pipeline_take(pipeline) : NULL;
-		if (item)
-			r = scan->params->done(scan->params->context, &item->batch, item->note);
-	} while (r == 0 && item);
-	pipeline_free(pipeline);
-	return r;
-}
-
 int batch_scan(const struct batch_scan_params *params)
 {
 	SCOPE(scan_release) struct batch_scan scan = {.params = params};
+	struct pipeline_params piped = {.work = scan_work, .context = &scan};
+	struct pipeline *pipeline;
+	struct batch_slot *item;
+	bool ended = false;
 	int r = scan_prepare(&scan);
 
-	return r < 0 ? r : scan_run(&scan);
+	if (r < 0)
+		return r;
+	piped.workers = scan.jobs;
+	piped.slots = scan.slots;
+	r = pipeline_new(&piped, &pipeline);
+	if (r < 0)
+		return r;
+	do {
+		while (r == 0 && !ended && pipeline_has_room(pipeline, 0)) {
+			r = scan_begin(&scan, &item);
+			ended = r != 1;
+			if (r == 1) {
+				pipeline_put(pipeline, item, 0);
+				r = 0;
+			}
+		}
+		item = r == 0 ? pipeline_take(pipeline) : NULL;
+		if (item)
+			r = params->done(params->context, &item->batch, item->note);
+	} while (r == 0 && item);
+	pipeline_free(pipeline);
+	return r;
 }
 
 unsigned batch_scan_jobs(uint64_t asked)

@@ -54,49 +54,32 @@ static bool is_split_name(const char *name, size_t len)
 	return false;
 }
 
-/* What lies directly in a directory. */
-struct contents {
-	uint32_t directories, files, images; /* files: without litter; images: of the files */
-};
-
-static struct contents look_into(const struct dataset *dataset, const struct dataset_entry *here)
-{
-	struct contents found = {0};
-	struct dataset_child child;
-
-	for (uint32_t i = 0; i < here->children; i++) {
-		child = dataset_child(dataset, here->first_child + i);
-		if (child.kind == FORMAT_DIRECTORY) {
-			found.directories++;
-		} else if (!is_litter(&child)) {
-			found.files++;
-			found.images += classes_takes(child.name, child.name_len);
-		}
-	}
-	return found;
-}
-
 /* Finds the splits among the top-level directories, by the rule in the header. `ret` has room for
  * all of them twice. Returns how many there are; 0: none. */
 static uint32_t find_splits(const struct dataset *dataset, const struct dataset_entry *root,
 			    uint32_t *ret)
 {
 	uint32_t all = 0, pure = 0, named = 0, *split_names = ret + root->children;
-	struct dataset_child child;
-	struct dataset_entry top;
 
 	for (uint32_t number = root->first_child; number < root->first_child + root->children;
 	     number++) {
-		struct contents in;
+		const struct dataset_entry top = dataset_entry(dataset, number);
+		struct dataset_child child = dataset_child(dataset, number);
+		bool folders = false, files = false, images = false; /* that lie in it */
 
-		child = dataset_child(dataset, number);
 		if (child.kind != FORMAT_DIRECTORY || is_litter(&child))
 			continue;
-		top = dataset_entry(dataset, number);
-		in = look_into(dataset, &top);
-		pure += in.directories && in.files == 0;
+		for (uint32_t i = 0; i < top.children; i++) {
+			child = dataset_child(dataset, top.first_child + i);
+			folders |= child.kind == FORMAT_DIRECTORY;
+			if (child.kind == FORMAT_DIRECTORY || is_litter(&child))
+				continue;
+			files = true;
+			images |= classes_takes(child.name, child.name_len);
+		}
+		pure += folders && !files;
 		ret[all++] = number;
-		if (in.directories && in.images == 0 && is_split_name(top.name, top.name_len))
+		if (folders && !images && is_split_name(top.name, top.name_len))
 			split_names[named++] = number;
 	}
 	if (pure == all)
@@ -128,27 +111,12 @@ static void add_split(const struct dataset *dataset, uint32_t directory, struct 
 	classes->split_count++;
 }
 
-/* malloc(0) may be NULL. */
-static int allocate(const struct dataset *dataset, const uint32_t *splits, uint32_t count,
-		    struct classes *classes)
-{
-	size_t room = 1;
-
-	for (uint32_t i = 0; i < count; i++) {
-		room += dataset_entry(dataset, splits[i]).children;
-	}
-	classes->splits = calloc(count, sizeof(*classes->splits));
-	classes->list = calloc(room, sizeof(*classes->list));
-	classes->of = calloc(dataset_entries(dataset), sizeof(*classes->of));
-	return classes->splits && classes->list && classes->of ? 0 : -ENOMEM;
-}
-
 static int list_classes(const struct dataset *dataset, struct classes *classes)
 {
 	SCOPE_FREE uint32_t *splits = NULL;
 	struct dataset_entry root = dataset_entry(dataset, DATASET_ROOT);
+	size_t room = 1; /* malloc(0) may be NULL */
 	uint32_t count;
-	int r;
 
 	splits = calloc(2 * (size_t)root.children + 1, sizeof(*splits));
 	if (!splits)
@@ -157,49 +125,43 @@ static int list_classes(const struct dataset *dataset, struct classes *classes)
 	classes->split = count > 0;
 	if (count == 0)
 		splits[count++] = DATASET_ROOT;
-	r = allocate(dataset, splits, count, classes);
-	for (uint32_t i = 0; r == 0 && i < count; i++)
+	for (uint32_t i = 0; i < count; i++)
+		room += dataset_entry(dataset, splits[i]).children;
+	classes->splits = calloc(count, sizeof(*classes->splits));
+	classes->list = calloc(room, sizeof(*classes->list));
+	classes->of = calloc(dataset_entries(dataset), sizeof(*classes->of));
+	if (!classes->splits || !classes->list || !classes->of)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
 		add_split(dataset, splits[i], classes);
-	return r;
+	return 0;
 }
 
 /* --- files ------------------------------------------------------------------------------ */
-
-static void count_file(const struct dataset_entry *entry, struct classes *classes, uint32_t class)
-{
-	struct class *here = &classes->list[class];
-	uint64_t bytes = entry->kind == FORMAT_SYMLINK ? 0 : entry->size;
-
-	here->files++;
-	here->bytes += bytes;
-	classes->splits[here->split].files++;
-	classes->splits[here->split].bytes += bytes;
-}
-
-/* A directory comes before its children, so one pass reaches everything below a class. */
-static void count_files(const struct dataset *dataset, struct classes *classes)
-{
-	struct dataset_entry entry;
-
-	for (uint32_t number = 1; number < dataset_entries(dataset); number++) {
-		entry = dataset_entry(dataset, number);
-		if (classes->of[number] == 0)
-			classes->of[number] = classes->of[entry.parent];
-		if (classes->of[number] && entry.kind != FORMAT_DIRECTORY)
-			count_file(&entry, classes, classes->of[number] - 1);
-	}
-}
-
-/* --- the interface ---------------------------------------------------------------------- */
 
 int classes_new(const struct dataset *dataset, struct classes *ret)
 {
 	SCOPE(classes_release) struct classes classes = {0};
 	int r = list_classes(dataset, &classes);
 
+	/* A directory comes before its children, so one pass reaches everything below a class. */
+	for (uint32_t number = 1; r == 0 && number < dataset_entries(dataset); number++) {
+		const struct dataset_entry entry = dataset_entry(dataset, number);
+		uint64_t bytes = entry.kind == FORMAT_SYMLINK ? 0 : entry.size;
+		struct class *class;
+
+		if (classes.of[number] == 0)
+			classes.of[number] = classes.of[entry.parent];
+		if (classes.of[number] == 0 || entry.kind == FORMAT_DIRECTORY)
+			continue;
+		class = &classes.list[classes.of[number] - 1];
+		class->files++;
+		class->bytes += bytes;
+		classes.splits[class->split].files++;
+		classes.splits[class->split].bytes += bytes;
+	}
 	if (r < 0)
 		return r;
-	count_files(dataset, &classes);
 	*ret = classes;
 	classes = (struct classes){0};
 	return 0;

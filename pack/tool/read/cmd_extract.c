@@ -65,40 +65,6 @@ static void extract_release(struct extract *extract)
 	scope_close(&extract->root);
 }
 
-static int open_dest(struct extract *extract)
-{
-	extract->made_root = mkdir(extract->dest, 0777) == 0;
-	if (extract->made_root || errno == EEXIST)
-		extract->root = open(extract->dest, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (extract->root >= 0)
-		return EXIT_DONE;
-	return log_fail(EXIT_FAILED, "%s: %s", extract->dest, strerror(errno));
-}
-
-static const char *fault_text(int error)
-{
-	switch (error) {
-	case -EBADMSG:
-		return "damaged in the pack: checksum mismatch; not written";
-	case -EEXIST:
-		return "exists; not replaced";
-	default:
-		return err_text(NULL, error);
-	}
-}
-
-/* The call that was refused, where that can be told. */
-static const char *fault_call(const struct extract *extract, uint32_t number, int error)
-{
-	enum format_kind kind = dataset_child(extract->dataset, number).kind;
-
-	if (!io_is_refused(error))
-		return "";
-	return kind == FORMAT_SYMLINK	  ? "symlinkat: "
-	       : kind == FORMAT_DIRECTORY ? "mkdirat: "
-					  : "openat: ";
-}
-
 static bool ends_all(int error)
 {
 	return error == -ENOSPC || error == -EDQUOT || error == -ENOMEM;
@@ -112,6 +78,14 @@ static int on_fault(void *context, uint32_t number, int error)
 	uint64_t *count = error == -EBADMSG  ? &extract->damaged
 			  : error == -EEXIST ? &extract->exist
 					     : &extract->failed;
+	enum format_kind kind = dataset_child(extract->dataset, number).kind;
+	const char *text = error == -EBADMSG ? "damaged in the pack: checksum mismatch; not written"
+			   : error == -EEXIST ? "exists; not replaced"
+					      : err_text(NULL, error);
+	const char *call = !io_is_refused(error)      ? "" /* else which was refused */
+			   : kind == FORMAT_SYMLINK   ? "symlinkat: "
+			   : kind == FORMAT_DIRECTORY ? "mkdirat: "
+						      : "openat: ";
 
 	/* Not counted as reported: whoever ends says it. */
 	if (dataset_path(extract->dataset, number, &path) < 0)
@@ -119,22 +93,9 @@ static int on_fault(void *context, uint32_t number, int error)
 	if (++*count > SAID_MOST && error != -EBADMSG && !ends_all(error))
 		return 0;
 	progress_clear(&extract->progress);
-	log_error("%s/%s: %s%s", extract->dest, path.data, fault_call(extract, number, error),
-		  fault_text(error));
+	log_error("%s/%s: %s%s", extract->dest, path.data, call, text);
 	extract->said_end = ends_all(error);
 	return extract->said_end ? error : 0;
-}
-
-static void say_rest(const struct extract *extract)
-{
-	char text[SIZE_TEXT];
-
-	if (extract->exist > SAID_MOST)
-		log_error("%s: and %s more that exist; choose a folder that is not there yet",
-			  extract->dest, count_format(extract->exist - SAID_MOST, text));
-	if (extract->failed > SAID_MOST)
-		log_error("%s: and %s more that could not be made", extract->dest,
-			  count_format(extract->failed - SAID_MOST, text));
 }
 
 /* Returns whether there is any. */
@@ -193,6 +154,7 @@ static int run_extract(struct extract *extract)
 					      .refused = extract->refused,
 					      .fault = on_fault,
 					      .context = extract};
+	char text[SIZE_TEXT];
 	int r;
 
 	progress_begin(&extract->progress, "extracting", cmd_progress(&extract->settings.common));
@@ -202,7 +164,12 @@ static int run_extract(struct extract *extract)
 	}
 	r = extract_tree(&params);
 	progress_clear(&extract->progress);
-	say_rest(extract);
+	if (extract->exist > SAID_MOST)
+		log_error("%s: and %s more that exist; choose a folder that is not there yet",
+			  extract->dest, count_format(extract->exist - SAID_MOST, text));
+	if (extract->failed > SAID_MOST)
+		log_error("%s: and %s more that could not be made", extract->dest,
+			  count_format(extract->failed - SAID_MOST, text));
 	if (r == -EINTR && interrupt_pending()) {
 		log_error("%s: interrupted; the files that are there are whole", extract->dest);
 		return interrupt_die();
@@ -230,10 +197,13 @@ int cmd_extract(int argc, char **argv)
 		r = subtree_new(extract.pack, extract.dataset, args + 2, &extract.subtree);
 	if (r == EXIT_DONE)
 		r = cmd_load(extract.pack, extract.dataset, DATASET_ATTRS | DATASET_CHECKSUMS);
-	if (r == EXIT_DONE)
-		r = open_dest(&extract);
 	if (r != EXIT_DONE)
 		return r;
+	extract.made_root = mkdir(extract.dest, 0777) == 0;
+	if (extract.made_root || errno == EEXIST)
+		extract.root = open(extract.dest, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (extract.root < 0)
+		return log_fail(EXIT_FAILED, "%s: %s", extract.dest, strerror(errno));
 	interrupt_catch();
 	return run_extract(&extract);
 }

@@ -175,24 +175,6 @@ static int open_to_fetch(struct fetch *fetch)
 
 /* --- fetching --------------------------------------------------------------------------------- */
 
-/* A pass that ends without any of these has found damage. Then another pass follows. */
-static bool has_failed(const struct reader_blocks_stats *stats)
-{
-	return stats->filler == FILLER_FAILED && (stats->error || stats->full || stats->failed);
-}
-
-static int refuse_failure(const struct fetch *fetch, const struct reader_blocks_stats *stats)
-{
-	if (stats->full)
-		return refuse_room(fetch, stats);
-	return log_fail(
-		stats->error ? stats->error : -EIO,
-		"%s: could not be fetched: %s; what was fetched stays, and the same command "
-		"continues",
-		fetch->pack,
-		stats->error ? strerror(-stats->error) : "the disk cache cannot be written to");
-}
-
 /* Fetches until everything is there. Returns 0; -EINTR, which was not printed; or another -errno
  * that was. */
 static int fetch_all(struct fetch *fetch)
@@ -212,8 +194,16 @@ static int fetch_all(struct fetch *fetch)
 			return 0;
 		if (stats.filler == FILLER_NO_ROOM)
 			return refuse_room(fetch, &stats);
-		if (has_failed(&stats))
-			return refuse_failure(fetch, &stats);
+		/* A pass that ends without any of these has found damage. Then another follows. */
+		if (stats.filler == FILLER_FAILED && stats.full)
+			return refuse_room(fetch, &stats);
+		if (stats.filler == FILLER_FAILED && (stats.error || stats.failed))
+			return log_fail(stats.error ? stats.error : -EIO,
+					"%s: could not be fetched: %s; what was fetched stays, and "
+					"the same command continues",
+					fetch->pack,
+					stats.error ? strerror(-stats.error)
+						    : "the disk cache cannot be written to");
 		nanosleep(&look, NULL);
 	}
 	return -EINTR;

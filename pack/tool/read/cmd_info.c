@@ -44,18 +44,6 @@ static void print_size(const char *label, uint64_t bytes, const char *more)
 	       count_format(bytes, exact), more);
 }
 
-static void print_sizes(const struct dataset_info *info)
-{
-	double percent = info->super->bytes ? summary_overhead(info) : 0;
-	char more[64] = "";
-
-	if (info->super->bytes && !(info->super->incompat & FORMAT_UNCHECKED))
-		snprintf(more, sizeof(more), ", %.1f %% %s than its files",
-			 percent < 0 ? -percent : percent, percent < 0 ? "less" : "more");
-	print_size("bytes", info->super->bytes, "");
-	print_size("pack", info->pack_bytes, more);
-}
-
 static void print_aliases(const struct summary *summary)
 {
 	char count[SIZE_TEXT], bytes[SIZE_TEXT];
@@ -161,7 +149,8 @@ static void print_text(const char *path, const struct dataset_info *info,
 		       const struct summary *summary, bool verbose)
 {
 	const struct format_super *super = info->super;
-	char count[SIZE_TEXT];
+	char count[SIZE_TEXT], more[64] = "";
+	double percent;
 
 	printf("%-14s ", "path");
 	cmd_put_shown(path, strlen(path));
@@ -179,7 +168,14 @@ static void print_text(const char *path, const struct dataset_info *info,
 	print_count("hard links", super->hardlinks);
 	if (super->left_out)
 		print_count("left out", super->left_out);
-	print_sizes(info);
+	if (super->bytes) {
+		percent = summary_overhead(info);
+		if (!(super->incompat & FORMAT_UNCHECKED))
+			snprintf(more, sizeof(more), ", %.1f %% %s than its files",
+				 percent < 0 ? -percent : percent, percent < 0 ? "less" : "more");
+	}
+	print_size("bytes", super->bytes, "");
+	print_size("pack", info->pack_bytes, more);
 	print_aliases(summary);
 	print_classes(summary);
 	print_images(summary);
@@ -197,41 +193,27 @@ static void print_text(const char *path, const struct dataset_info *info,
 		print_class_table(&summary->classes);
 }
 
-static int print_json(const char *path, const struct dataset_info *info,
-		      const struct summary *summary, bool verbose)
-{
-	SCOPE(buf_release) struct buf text = BUF_INIT;
-	struct json json = json_begin(&text);
-
-	json_object(&json, NULL);
-	json_bytes(&json, "path", path, strlen(path));
-	summary_json(info, summary, verbose, &json);
-	json_end(&json);
-	return cmd_print_json(&text);
-}
-
 /* --- the command ------------------------------------------------------------------------ */
 
 static int info_print(const char *path, struct dataset *dataset, const struct settings *settings)
 {
 	SCOPE(summary_release) struct summary summary = {0};
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	struct json json = json_begin(&text);
 	const struct dataset_info *info = dataset_info(dataset);
 	bool verbose = settings->common.verbose;
 	int r = summary_new(dataset, &summary);
 
-	if (r == 0 && settings->json)
-		r = print_json(path, info, &summary, verbose);
-	else if (r == 0)
+	if (r == 0 && settings->json) {
+		json_object(&json, NULL);
+		json_bytes(&json, "path", path, strlen(path));
+		summary_json(info, &summary, verbose, &json);
+		json_end(&json);
+		r = cmd_print_json(&text);
+	} else if (r == 0) {
 		print_text(path, info, &summary, verbose);
+	}
 	return cmd_status(path, r, NULL);
-}
-
-static unsigned needed_parts(const struct dataset *dataset)
-{
-	bool content_id = dataset_info(dataset)->super->compat & FORMAT_CONTENT_ID;
-	bool needed = !content_id && !dataset_is_unchecked(dataset);
-
-	return DATASET_IMAGES | (needed ? DATASET_CHECKSUMS : 0);
 }
 
 int cmd_info(int argc, char **argv)
@@ -239,6 +221,7 @@ int cmd_info(int argc, char **argv)
 	SCOPE(cmd_close) struct dataset *dataset = NULL;
 	struct settings settings = {0};
 	const struct cmd_line line = CMD_LINE(&command, &settings, 1, 1);
+	unsigned parts = DATASET_IMAGES;
 	char **args;
 	int r = cmd_parse(&line, argc, argv, &args);
 
@@ -246,8 +229,13 @@ int cmd_info(int argc, char **argv)
 		return r;
 	settings.common.delta_ok = true;
 	r = cmd_open(args[0], &settings.common, &dataset);
-	if (r == EXIT_DONE)
-		r = cmd_load(args[0], dataset, needed_parts(dataset));
+	if (r != EXIT_DONE)
+		return r;
+	/* For the content id, where it is not recorded. */
+	if (!(dataset_info(dataset)->super->compat & FORMAT_CONTENT_ID) &&
+	    !dataset_is_unchecked(dataset))
+		parts |= DATASET_CHECKSUMS;
+	r = cmd_load(args[0], dataset, parts);
 	if (r != EXIT_DONE)
 		return r;
 	return exit_finish(info_print(args[0], dataset, &settings));

@@ -72,12 +72,6 @@ static const char *text_mode(enum format_kind kind, mode_t mode, char buf[static
 	return buf;
 }
 
-/* Everything except directories that are not empty. */
-static bool is_listed(const struct dataset_entry *entry)
-{
-	return entry->kind != FORMAT_DIRECTORY || entry->children == 0;
-}
-
 /* "-rw-r--r--       112300   500x375   0123456789abcdef  " */
 static int add_details(struct list *list, uint32_t number, const struct dataset_entry *entry)
 {
@@ -125,43 +119,32 @@ static int list_plain(struct list *list, uint32_t number, const struct dataset_e
 	return buf_add(&list->line, list->settings.nul ? "" : "\n", 1);
 }
 
-static int list_json(struct list *list, uint32_t number)
-{
-	struct json json = json_begin(&list->line);
-	int r;
-
-	json_object(&json, NULL);
-	r = listing_json(list->dataset, number, LISTING_PARTS, &json);
-	json_end(&json);
-	return r < 0 ? r : buf_add(&list->line, "\n", 1);
-}
-
-static int list_entry(struct list *list, uint32_t number, const struct dataset_entry *entry)
-{
-	int r;
-
-	list->line.len = 0;
-	r = list->settings.json ? list_json(list, number) : list_plain(list, number, entry);
-	if (r == 0)
-		fwrite(list->line.data, 1, list->line.len, stdout);
-	return r;
-}
-
 static int list_all(struct list *list, const char *pack, const struct subtree *subtree)
 {
 	struct dataset_entry entry;
+	struct json json;
 	int r;
 
 	for (uint32_t number = 1; number < dataset_entries(list->dataset); number++) {
 		if (subtree_mark(subtree, number) != SUBTREE_INSIDE)
 			continue;
 		entry = dataset_entry(list->dataset, number);
-		if (!is_listed(&entry))
+		if (entry.kind == FORMAT_DIRECTORY && entry.children > 0)
 			continue;
-		r = list_entry(list, number, &entry);
+		list->line.len = 0;
+		if (list->settings.json) {
+			json = json_begin(&list->line);
+			json_object(&json, NULL);
+			r = listing_json(list->dataset, number, LISTING_PARTS, &json);
+			json_end(&json);
+			if (r == 0)
+				r = buf_add(&list->line, "\n", 1);
+		} else {
+			r = list_plain(list, number, &entry);
+		}
 		if (r < 0)
 			return cmd_status(pack, r, NULL);
-		if (ferror(stdout))
+		if (fwrite(list->line.data, 1, list->line.len, stdout) < list->line.len)
 			break;
 	}
 	return EXIT_DONE;

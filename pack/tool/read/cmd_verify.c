@@ -89,30 +89,23 @@ static void verify_release(struct verify *verify)
 
 /* --- what was found --------------------------------------------------------------------- */
 
-/* An empty path is the pack itself. Keys of the index begin with a NUL, which is shown as \0. */
-static void print_fault(const struct verify *verify, const struct dataset_fault *fault)
-{
-	size_t hidden = fault->len > 0 && *fault->path == '\0';
-
-	if (hidden)
-		fputs("\\0", stdout);
-	else if (fault->len == 0)
-		cmd_put(verify->pack, strlen(verify->pack));
-	cmd_put(fault->path + hidden, fault->len - hidden);
-	printf(": %s: %s\n", fault->damage, fault->text);
-}
-
 static int say_fault(void *context, const struct dataset_fault *fault)
 {
 	struct verify *verify = context;
 	bool unreadable = strcmp(fault->damage, DAMAGE_UNREADABLE) == 0;
 	struct tally *tally = unreadable ? &verify->unreadable : &verify->damaged;
+	size_t hidden = fault->len > 0 && *fault->path == '\0'; /* a key of the index */
 
 	if (fault->entry == DATASET_ROOT || !bit_set(tally->entries, fault->entry))
 		tally->paths++;
 	if (!verify->settings.json) {
 		progress_clear(&verify->progress);
-		print_fault(verify, fault);
+		if (hidden)
+			fputs("\\0", stdout);
+		else if (fault->len == 0) /* the pack itself */
+			cmd_put(verify->pack, strlen(verify->pack));
+		cmd_put(fault->path + hidden, fault->len - hidden);
+		printf(": %s: %s\n", fault->damage, fault->text);
 		return 0;
 	}
 	json_object(&verify->json, NULL);
@@ -162,78 +155,58 @@ struct damage_note {
 	} bad[EXTENTS_MOST];
 };
 
-static void note_extent(struct batch_reader *reader, uint64_t number, struct damage_note *note)
-{
-	struct dataset_extent extent;
-	char *data;
-	int r = batch_reader_check(reader, number, &extent, &data);
-
-	if (r == 0)
-		return;
-	note->bad[note->count].extent = number;
-	note->bad[note->count++].error = r;
-}
-
 static void check_batch(void *context, unsigned worker, const struct batch *batch,
-			struct batch_reader *reader, void *note)
+			struct batch_reader *reader, void *pointer)
 {
-	struct batch_extents extents;
+	struct damage_note *note = pointer;
 
 	(void)context;
 	(void)worker;
 	batch_reader_read(reader, batch);
 	for (uint32_t i = 0; i < batch->count; i++) {
-		extents = batch_extents(reader->dataset, batch, i);
-		for (uint64_t number = 0; number < extents.count; number++)
-			note_extent(reader, extents.first + number, note);
-	}
-}
+		const struct batch_extents extents = batch_extents(reader->dataset, batch, i);
 
-static int bad_extent(struct verify *verify, uint64_t number, int error)
-{
-	struct stretch *stretch = &verify->stretch;
-	const struct dataset_extent extent = dataset_extent(verify->dataset, number);
-	int r = 0;
+		for (uint64_t number = 0; number < extents.count; number++) {
+			struct dataset_extent extent;
+			char *data;
+			int r = batch_reader_check(reader, extents.first + number, &extent, &data);
 
-	if (stretch->error != error || stretch->entry != extent.entry ||
-	    stretch->end != extent.from) {
-		r = say_stretch(verify);
-		*stretch = (struct stretch){
-			.entry = extent.entry, .error = error, .from = extent.from};
+			if (r == 0)
+				continue;
+			note->bad[note->count].extent = extents.first + number;
+			note->bad[note->count++].error = r;
+		}
 	}
-	stretch->end = extent.from + extent.size;
-	return r;
 }
 
 static int verify_batch_done(void *context, const struct batch *batch, void *pointer)
 {
 	struct verify *verify = context;
+	struct stretch *stretch = &verify->stretch;
 	const struct damage_note *note = pointer;
 	int r = 0;
 
-	for (unsigned i = 0; r == 0 && i < note->count; i++)
-		r = note->bad[i].error == -ENOMEM
-			    ? -ENOMEM
-			    : bad_extent(verify, note->bad[i].extent, note->bad[i].error);
+	for (unsigned i = 0; r == 0 && i < note->count; i++) {
+		const struct dataset_extent extent =
+			dataset_extent(verify->dataset, note->bad[i].extent);
+		int error = note->bad[i].error;
+
+		if (error == -ENOMEM)
+			return error;
+		if (stretch->error != error || stretch->entry != extent.entry ||
+		    stretch->end != extent.from) {
+			r = say_stretch(verify);
+			*stretch = (struct stretch){
+				.entry = extent.entry, .error = error, .from = extent.from};
+		}
+		stretch->end = extent.from + extent.size;
+	}
 	progress_add(&verify->progress, batch->last ? batch->count : 0, batch->bytes);
 	return r;
 }
 
-/* Lists each file once, without hard links, and those of a delta whose bytes are in its base. If
- * shared bytes are damaged, all files that share them are named. */
-static int list_files(const struct dataset *dataset, struct buf *files)
-{
-	int r = 0;
-
-	for (uint32_t e = 0; r == 0 && e < dataset_entries(dataset); e++) {
-		enum format_kind kind = dataset_child(dataset, e).kind;
-
-		if (format_is_file(kind) && kind != FORMAT_BASE)
-			r = buf_add(files, &e, sizeof(e));
-	}
-	return r;
-}
-
+/* Each file once, without hard links, and those of a delta whose bytes are in its base. If shared
+ * bytes are damaged, all files that share them are named. */
 static int check_bytes(struct verify *verify)
 {
 	SCOPE(buf_release) struct buf files = BUF_INIT;
@@ -243,8 +216,14 @@ static int check_bytes(struct verify *verify)
 					   .work = check_batch,
 					   .done = verify_batch_done,
 					   .context = verify};
-	int r = list_files(verify->dataset, &files);
+	int r = 0;
 
+	for (uint32_t e = 0; r == 0 && e < dataset_entries(verify->dataset); e++) {
+		enum format_kind kind = dataset_child(verify->dataset, e).kind;
+
+		if (format_is_file(kind) && kind != FORMAT_BASE)
+			r = buf_add(&files, &e, sizeof(e));
+	}
 	params.files = BUF_ITEMS(&files, uint32_t);
 	params.count = BUF_COUNT(&files, *params.files);
 	if (r == 0)
@@ -269,8 +248,14 @@ static int check_keys(struct verify *verify)
 
 static int verify_all(struct verify *verify)
 {
-	int r = dataset_check_sections(verify->dataset, say_fault, verify);
+	size_t bytes = dataset_entries(verify->dataset) / 8 + 1;
+	int r;
 
+	verify->damaged.entries = calloc(1, bytes);
+	verify->unreadable.entries = calloc(1, bytes);
+	if (!verify->damaged.entries || !verify->unreadable.entries)
+		return -ENOMEM;
+	r = dataset_check_sections(verify->dataset, say_fault, verify);
 	if (r < 0)
 		return r;
 	verify->checksums = dataset_load(verify->dataset, DATASET_CHECKSUMS, NULL);
@@ -283,22 +268,6 @@ static int verify_all(struct verify *verify)
 
 /* --- the result ------------------------------------------------------------------------- */
 
-static void verify_json_begin(struct verify *verify)
-{
-	const struct dataset_info *info;
-
-	verify->json = json_begin(&verify->found);
-	json_object(&verify->json, NULL);
-	json_bytes(&verify->json, "pack", verify->pack, strlen(verify->pack));
-	if (verify->dataset) {
-		info = dataset_info(verify->dataset);
-		json_string(&verify->json, "id", info->id);
-		json_u64(&verify->json, "files", info->super->files);
-		json_u64(&verify->json, "bytes", info->super->bytes);
-	}
-	json_array(&verify->json, "bad");
-}
-
 static int verify_json_end(struct verify *verify, double seconds)
 {
 	json_end(&verify->json);
@@ -307,18 +276,6 @@ static int verify_json_end(struct verify *verify, double seconds)
 	json_double(&verify->json, "seconds", seconds);
 	json_end(&verify->json);
 	return cmd_print_json(&verify->found);
-}
-
-/* A file of another format may have checksums in its index. */
-static bool all_checked(struct dataset *dataset)
-{
-	uint64_t sum;
-	bool all = true;
-
-	for (uint64_t i = 0; all && dataset_is_unchecked(dataset) && i < dataset_extents(dataset);
-	     i++)
-		all = dataset_checksum(dataset, i, &sum) == 0;
-	return all;
 }
 
 /* 0, or why the pack is not good. */
@@ -352,35 +309,26 @@ static int conclude_verify(struct verify *verify)
 	const struct format_super *super = dataset_info(verify->dataset)->super;
 	double seconds = progress_end(&verify->progress);
 	char files[SIZE_TEXT], bytes[SIZE_TEXT];
+	uint64_t count =
+		dataset_is_unchecked(verify->dataset) ? dataset_extents(verify->dataset) : 0;
+	uint64_t sum, checked = 0;
 	int r = verify->settings.json ? verify_json_end(verify, seconds) : 0;
 
+	if (r == 0)
+		r = say_faults(verify);
 	if (r < 0)
 		return r;
-	r = say_faults(verify);
-	if (r < 0)
-		return r;
+	/* A file of another format may have checksums in its index. */
+	while (checked < count && dataset_checksum(verify->dataset, checked, &sum) == 0)
+		checked++;
 	log_info("%s: %s, %s, checked in %.1f s: %s%s", verify->pack,
 		 count_noun(super->files, "file", files), size_format(super->bytes, bytes), seconds,
-		 all_checked(verify->dataset)
-			 ? "all good"
-			 : "all can be read; the format has no checksums to compare with",
+		 checked == count ? "all good"
+				  : "all can be read; the format has no checksums to compare with",
 		 !dataset_is_delta(verify->dataset) ? ""
 		 : verify->base			    ? ", with its base"
 						    : "; name its base before it to compare both");
 	return 0;
-}
-
-static int run_verify(struct verify *verify)
-{
-	size_t bytes = dataset_entries(verify->dataset) / 8 + 1;
-	int r;
-
-	verify->damaged.entries = calloc(1, bytes);
-	verify->unreadable.entries = calloc(1, bytes);
-	r = verify->damaged.entries && verify->unreadable.entries ? verify_all(verify) : -ENOMEM;
-	progress_clear(&verify->progress);
-	return r < 0 ? log_fail(r, "%s: %s", verify->pack, err_text(NULL, r))
-		     : conclude_verify(verify);
 }
 
 /* Opens the pack. If damage prevents that, the pack itself is the only fault. */
@@ -391,8 +339,19 @@ static int verify_open(struct verify *verify, const struct name *name)
 	const struct dataset_fault fault = {
 		.damage = "index", .path = "", .len = 0, .text = err_text(&err, r)};
 
-	if (verify->settings.json)
-		verify_json_begin(verify);
+	if (verify->settings.json) {
+		struct json *json = &verify->json;
+
+		*json = json_begin(&verify->found);
+		json_object(json, NULL);
+		json_bytes(json, "pack", verify->pack, strlen(verify->pack));
+		if (r == 0) {
+			json_string(json, "id", dataset_info(verify->dataset)->id);
+			json_u64(json, "files", dataset_info(verify->dataset)->super->files);
+			json_u64(json, "bytes", dataset_info(verify->dataset)->super->bytes);
+		}
+		json_array(json, "bad");
+	}
 	if (r == 0)
 		return 0;
 	log_error("%s: %s%s", verify->pack, err_text(&err, r), dataset_way_out(r));
@@ -404,17 +363,6 @@ static int verify_open(struct verify *verify, const struct name *name)
 }
 
 /* --- the base of a delta ----------------------------------------------------------------- */
-
-/* One pack, or the delta before it: either has all checksums. */
-static int open_one_base(struct verify *verify, const struct before *before, const char *since,
-			 struct err *err)
-{
-	for (size_t i = before->count; i-- > 0;)
-		if (strcmp(before->all[i].id, since) == 0)
-			return cmd_open_name(&before->names->all[i], &verify->settings.common,
-					     &verify->base, err);
-	return 0;
-}
 
 /* All that are no deltas, as one. */
 static int open_set_base(struct verify *verify, const struct before *before, struct err *err)
@@ -432,29 +380,29 @@ static int open_set_base(struct verify *verify, const struct before *before, str
 	return err_set(err, -ENOENT, "a delta, and what is named before it makes no base");
 }
 
-static int load_sums(struct dataset *base, struct err *err)
-{
-	struct err reason = {0};
-	int r = dataset_load(base, DATASET_CHECKSUMS, &reason);
-
-	return r < 0 ? err_set(err, r, "its base: %s", err_text(&reason, r)) : 0;
-}
-
 /* There is none if the delta is named alone, or first. An exit status. */
 static int verify_open_base(struct verify *verify, const struct before *before)
 {
 	char since[FORMAT_ID_TEXT];
-	struct err err = {0};
+	struct err err = {0}, reason = {0};
+	size_t i = before->count;
 	int r = delta_since(verify->dataset, since, &err);
 
-	if (r == 0)
-		r = open_one_base(verify, before, since, &err);
+	/* One pack, or the delta before it: either has all checksums. */
+	while (r == 0 && i > 0 && strcmp(before->all[i - 1].id, since) != 0)
+		i--;
+	if (r == 0 && i > 0)
+		r = cmd_open_name(&before->names->all[i - 1], &verify->settings.common,
+				  &verify->base, &err);
 	if (r == 0 && !verify->base)
 		r = open_set_base(verify, before, &err);
 	if (r == 0 && verify->base)
 		r = delta_fits(verify->dataset, verify->base, &err);
-	if (r == 0 && verify->base)
-		r = load_sums(verify->base, &err);
+	if (r == 0 && verify->base) {
+		r = dataset_load(verify->base, DATASET_CHECKSUMS, &reason);
+		if (r < 0)
+			err_set(&err, r, "its base: %s", err_text(&reason, r));
+	}
 	if (r < 0)
 		dataset_free(steal_ptr(&verify->base));
 	return cmd_status(verify->pack, r, &err);
@@ -480,7 +428,12 @@ static int verify_pack(const struct settings *settings, struct before *before)
 	progress_begin(&verify.progress, "checking", cmd_progress(&settings->common));
 	verify.progress.files_total = dataset_info(verify.dataset)->super->files;
 	verify.progress.bytes_total = dataset_info(verify.dataset)->super->bytes;
-	r = run_verify(&verify);
+	r = verify_all(&verify);
+	progress_clear(&verify.progress);
+	if (r < 0)
+		log_error("%s: %s", verify.pack, err_text(NULL, r));
+	else
+		r = conclude_verify(&verify);
 	return r < 0 ? (int)exit_status_of(r) : status;
 }
 

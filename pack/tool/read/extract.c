@@ -89,58 +89,39 @@ struct extract_note {
 	int errors[BATCH_FILES];
 };
 
-static int create_named(struct extractor *extractor, uint32_t parent, const char *name,
-			const struct dataset_attr *attr, struct new_file *file)
-{
-	SCOPE_LOCK(&extractor->creating[parent % EXTRACT_LOCKS]);
-	file->named = true;
-	file->fd = io_create(file->directory, name, 0, attributes_mode(attr));
-	return file->fd < 0 ? file->fd : 0;
-}
-
 /* What is there already is found before the bytes are written in vain. A folder that was there may
  * be on another filesystem, which has no files without a name. */
-static int create_unnamed(const struct extractor *extractor, uint32_t parent, const char *name,
-			  const struct dataset_attr *attr, struct new_file *file)
-{
-	struct stat st;
-
-	if (bit_get(extractor->found, parent) &&
-	    fstatat(file->directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		return -EEXIST;
-	file->named = false;
-	file->fd = openat(file->directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC,
-			  attributes_mode(attr));
-	return file->fd < 0 ? -errno : 0;
-}
-
 static int extract_create(struct extractor *extractor, struct dirstack *directories,
 			  uint32_t number, struct new_file *ret)
 {
 	char name[FORMAT_NAME_MAX + 1];
-	const struct dataset_entry entry = dataset_entry(extractor->dataset, number);
+	uint32_t parent = pack_parent(extractor->dataset, number);
 	struct dataset_attr attr;
+	struct stat st;
 	int r = dataset_attr(extractor->dataset, number, &attr);
 
 	if (r == 0)
-		r = dirstack_enter(directories, entry.parent, &ret->directory);
+		r = dirstack_enter(directories, parent, &ret->directory);
 	if (r < 0)
 		return r;
 	extract_name(extractor->dataset, number, name);
-	r = extractor->unnamed ? create_unnamed(extractor, entry.parent, name, &attr, ret)
-			       : -EISDIR;
-	return r == -EISDIR || io_is_refused(r)
-		       ? create_named(extractor, entry.parent, name, &attr, ret)
-		       : r;
-}
-
-static int name_file(struct extractor *extractor, uint32_t number, const char *name,
-		     const struct new_file *file)
-{
-	uint32_t parent = dataset_entry(extractor->dataset, number).parent;
-
-	SCOPE_LOCK(&extractor->creating[parent % EXTRACT_LOCKS]);
-	return io_link(file->fd, file->directory, name);
+	if (extractor->unnamed && bit_get(extractor->found, parent) &&
+	    fstatat(ret->directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return -EEXIST;
+	ret->named = false;
+	ret->fd = -EISDIR;
+	if (extractor->unnamed) {
+		ret->fd = openat(ret->directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC,
+				 attributes_mode(&attr));
+		if (ret->fd < 0)
+			ret->fd = -errno;
+	}
+	if (ret->fd == -EISDIR || io_is_refused(ret->fd)) {
+		SCOPE_LOCK(&extractor->creating[parent % EXTRACT_LOCKS]);
+		ret->named = true;
+		ret->fd = io_create(ret->directory, name, 0, attributes_mode(&attr));
+	}
+	return ret->fd < 0 ? ret->fd : 0;
 }
 
 /* Ends a file that was created: completes it with mode, time and name, or removes it. */
@@ -156,7 +137,9 @@ static int conclude_file(struct extractor *extractor, uint32_t number, struct ne
 	if (error == 0)
 		error = attributes_set(&extractor->attributes, file->directory, file->fd, &attr);
 	if (error == 0 && !file->named) {
-		error = name_file(extractor, number, name, file);
+		SCOPE_LOCK(&extractor->creating[pack_parent(extractor->dataset, number) %
+						EXTRACT_LOCKS]);
+		error = io_link(file->fd, file->directory, name);
 		file->named = error == 0;
 	}
 	/* Some filesystems report a full disk only at close. */
@@ -209,27 +192,23 @@ static int make_file(struct extractor *extractor, struct dirstack *directories,
 	return conclude_file(extractor, batch->files[i], &file, r);
 }
 
-static int write_file_piece(const struct large *large, struct batch_reader *reader,
-			    const struct batch *batch)
-{
-	char *data;
-	int r;
-
-	if (interrupt_pending())
-		return -EINTR;
-	batch_reader_read(reader, batch);
-	r = get_bytes(reader, batch_extents(reader->dataset, batch, 0), &data);
-	return r ? r : io_pwrite_full(large->file.fd, data, batch->bytes, batch->from);
-}
-
 static void extract_batch(void *context, unsigned worker, const struct batch *batch,
 			  struct batch_reader *reader, void *pointer)
 {
 	struct extractor *extractor = context;
 	struct extract_note *note = pointer;
+	int r = interrupt_pending() ? -EINTR : 0;
+	char *data;
 
-	if (batch->piece && !note->skip)
-		*note->errors = write_file_piece(note->large, reader, batch);
+	if (batch->piece && !note->skip) {
+		if (r == 0) {
+			batch_reader_read(reader, batch);
+			r = get_bytes(reader, batch_extents(reader->dataset, batch, 0), &data);
+		}
+		if (r == 0)
+			r = io_pwrite_full(note->large->file.fd, data, batch->bytes, batch->from);
+		*note->errors = r;
+	}
 	for (uint32_t i = 0; !batch->piece && i < batch->count; i++)
 		note->errors[i] =
 			make_file(extractor, extractor->workers[worker], reader, batch, i, note);
@@ -237,41 +216,35 @@ static void extract_batch(void *context, unsigned worker, const struct batch *ba
 
 /* --- in the caller's thread --------------------------------------------------------------- */
 
-static int begin_large_file(struct extractor *extractor, uint32_t entry)
-{
-	struct large *large = calloc(1, sizeof(*large));
-	int directory;
-
-	if (!large)
-		return -ENOMEM;
-	*large = (struct large){
-		.next = extractor->larges, .entry = entry, .file = {.fd = -1, .directory = -1}};
-	large->error = extract_create(extractor, extractor->directories, entry, &large->file);
-	directory = large->error ? -1 : fcntl(large->file.directory, F_DUPFD_CLOEXEC, 0);
-	if (large->error == 0 && directory < 0) {
-		large->error = conclude_file(extractor, entry, &large->file, -errno);
-		large->file.fd = -1;
-	}
-	large->file.directory = directory;
-	extractor->larges = large;
-	return 0;
-}
-
 static int begin_batch(void *context, const struct batch *batch, void *pointer)
 {
 	struct extractor *extractor = context;
 	struct extract_note *note = pointer;
-	int r = 0;
+	struct large *large = extractor->larges;
+	int directory;
 
 	if (!batch->piece)
 		return 0;
-	if (batch->from == 0)
-		r = begin_large_file(extractor, *batch->files);
-	if (r < 0)
-		return r;
+	if (batch->from == 0) {
+		large = calloc(1, sizeof(*large));
+		if (!large)
+			return -ENOMEM;
+		*large = (struct large){.next = extractor->larges,
+					.entry = *batch->files,
+					.file = {.fd = -1, .directory = -1}};
+		large->error = extract_create(extractor, extractor->directories, large->entry,
+					      &large->file);
+		directory = large->error ? -1 : fcntl(large->file.directory, F_DUPFD_CLOEXEC, 0);
+		if (large->error == 0 && directory < 0) {
+			large->error = conclude_file(extractor, large->entry, &large->file, -errno);
+			large->file.fd = -1;
+		}
+		large->file.directory = directory;
+		extractor->larges = large;
+	}
 	/* The pieces of a file come one after the other. */
-	note->large = extractor->larges;
-	note->skip = note->large->error != 0;
+	note->large = large;
+	note->skip = large->error != 0;
 	return 0;
 }
 
@@ -375,20 +348,6 @@ static void extractor_release(struct extractor *extractor)
 	buf_release(&extractor->links);
 }
 
-static int open_stacks(struct extractor *extractor)
-{
-	const struct dirstack_tree tree = {
-		.parent = pack_parent, .name = extract_name, .context = extractor->dataset};
-	int root = extractor->params->root;
-	int r = dirstack_new(&tree, root, &extractor->directories);
-
-	if (r == 0)
-		r = dirstack_new(&tree, root, &extractor->first_names);
-	for (unsigned i = 0; r == 0 && i < extractor->params->jobs; i++)
-		r = dirstack_new(&tree, root, &extractor->workers[i]);
-	return r;
-}
-
 /* Tried out, since a filesystem may have such files and give them no name. */
 static bool has_unnamed_files(int folder)
 {
@@ -404,7 +363,10 @@ static bool has_unnamed_files(int folder)
 
 static int extractor_prepare(struct extractor *extractor)
 {
+	const struct dirstack_tree tree = {
+		.parent = pack_parent, .name = extract_name, .context = extractor->dataset};
 	uint32_t entries = dataset_entries(extractor->dataset);
+	int root = extractor->params->root, r;
 
 	for (unsigned i = 0; i < EXTRACT_LOCKS; i++)
 		pthread_mutex_init(&extractor->creating[i], NULL);
@@ -415,29 +377,49 @@ static int extractor_prepare(struct extractor *extractor)
 		return -ENOMEM;
 	if (!extractor->params->finish_root)
 		bit_set(extractor->found, DATASET_ROOT);
-	extractor->unnamed = has_unnamed_files(extractor->params->root);
+	extractor->unnamed = has_unnamed_files(root);
 	if (dataset_info(extractor->dataset)->super->hardlinks > 0) {
 		extractor->made = malloc(entries * sizeof(*extractor->made));
 		if (!extractor->made)
 			return -ENOMEM;
 		memset(extractor->made, 0xff, entries * sizeof(*extractor->made));
 	}
-	return open_stacks(extractor);
+	r = dirstack_new(&tree, root, &extractor->directories);
+	if (r == 0)
+		r = dirstack_new(&tree, root, &extractor->first_names);
+	for (unsigned i = 0; r == 0 && i < extractor->params->jobs; i++)
+		r = dirstack_new(&tree, root, &extractor->workers[i]);
+	return r;
 }
 
 /* --- directories and links ------------------------------------------------------------------ */
 
-static int make_symlink(struct extractor *extractor, uint32_t number, int directory,
-			const char *name)
+/* Makes what has no bytes. The own mode of a directory comes last, since it may be read-only. */
+static int make_entry(struct extractor *extractor, uint32_t number)
 {
+	const struct dataset_entry entry = dataset_entry(extractor->dataset, number);
+	char name[FORMAT_NAME_MAX + 1];
 	SCOPE_FREE char *target = NULL;
 	struct dataset_attr attr;
 	const char *bytes;
+	struct stat st;
 	size_t len;
-	int r = dataset_attr(extractor->dataset, number, &attr);
+	int directory, r;
 
+	extract_name(extractor->dataset, number, name);
+	r = dirstack_enter(extractor->directories, entry.parent, &directory);
+	if (r == 0)
+		r = dataset_attr(extractor->dataset, number, &attr);
 	if (r < 0)
 		return r;
+	if (entry.kind == FORMAT_DIRECTORY) {
+		if (mkdirat(directory, name, (attr.mode & 0777) | 0700) == 0)
+			return 0;
+		if (errno != EEXIST || fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return -errno;
+		bit_set(extractor->found, number);
+		return S_ISDIR(st.st_mode) ? 0 : -EEXIST;
+	}
 	bytes = dataset_target(extractor->dataset, number, &len);
 	target = strndup(bytes, len);
 	if (!target)
@@ -448,39 +430,6 @@ static int make_symlink(struct extractor *extractor, uint32_t number, int direct
 		      AT_SYMLINK_NOFOLLOW) < 0)
 		attributes_refuse(&extractor->attributes, ATTRIBUTES_TIME, -errno);
 	return 0;
-}
-
-/* Its own mode comes last, since it may be read-only. */
-static int make_directory(struct extractor *extractor, uint32_t number, int directory,
-			  const char *name)
-{
-	struct dataset_attr attr;
-	struct stat st;
-	int r = dataset_attr(extractor->dataset, number, &attr);
-
-	if (r < 0 || mkdirat(directory, name, (attr.mode & 0777) | 0700) == 0)
-		return r;
-	if (errno != EEXIST)
-		return -errno;
-	if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
-	bit_set(extractor->found, number);
-	return S_ISDIR(st.st_mode) ? 0 : -EEXIST;
-}
-
-/* Makes what has no bytes: a directory or a symbolic link. */
-static int make_entry(struct extractor *extractor, uint32_t number)
-{
-	const struct dataset_entry entry = dataset_entry(extractor->dataset, number);
-	char name[FORMAT_NAME_MAX + 1];
-	int directory, r;
-
-	extract_name(extractor->dataset, number, name);
-	r = dirstack_enter(extractor->directories, entry.parent, &directory);
-	if (r < 0)
-		return r;
-	return entry.kind == FORMAT_DIRECTORY ? make_directory(extractor, number, directory, name)
-					      : make_symlink(extractor, number, directory, name);
 }
 
 /* Links another name to a file that has been made. */
@@ -500,32 +449,10 @@ static int make_hardlink(struct extractor *extractor, uint32_t made, uint32_t nu
 	return linkat(from, first, to, name, 0) < 0 ? -errno : 0;
 }
 
-static int finish_directory(struct extractor *extractor, uint32_t number)
-{
-	struct dataset_attr attr;
-	int fd, r;
-
-	r = dataset_attr(extractor->dataset, number, &attr);
-	if (r == 0)
-		r = dirstack_enter(extractor->directories, number, &fd);
-	return r < 0 ? r
-		     : attributes_set_folder(&extractor->attributes, fd,
-					     bit_get(extractor->found, number), &attr);
-}
-
 /* --- the tree --------------------------------------------------------------------------- */
 
-/* The first name found becomes the file, the others become links to it, whichever names were asked
- * for. */
-static int plan_name(struct extractor *extractor, uint32_t number, uint32_t inode)
-{
-	if (extractor->made && extractor->made[inode] != NOT_MADE)
-		return buf_add(&extractor->links, &number, sizeof(number));
-	if (extractor->made)
-		extractor->made[inode] = number;
-	return buf_add(&extractor->files, &number, sizeof(number));
-}
-
+/* Makes folders and symbolic links. The first name of a file that is found becomes the file, the
+ * others become links to it, whichever names were asked for. */
 static int make_or_plan(struct extractor *extractor, uint32_t number)
 {
 	const struct dataset_entry entry = dataset_entry(extractor->dataset, number);
@@ -535,32 +462,17 @@ static int make_or_plan(struct extractor *extractor, uint32_t number)
 		bit_set(extractor->lost, number);
 		return 0;
 	}
-	if (entry.kind != FORMAT_DIRECTORY && entry.kind != FORMAT_SYMLINK)
-		return plan_name(extractor, number, entry.inode);
+	if (entry.kind != FORMAT_DIRECTORY && entry.kind != FORMAT_SYMLINK) {
+		if (extractor->made && extractor->made[entry.inode] != NOT_MADE)
+			return buf_add(&extractor->links, &number, sizeof(number));
+		if (extractor->made)
+			extractor->made[entry.inode] = number;
+		return buf_add(&extractor->files, &number, sizeof(number));
+	}
 	r = make_entry(extractor, number);
 	if (r < 0 && entry.kind == FORMAT_DIRECTORY)
 		bit_set(extractor->lost, number);
 	return report_failure(extractor, number, r);
-}
-
-static int make_folders(struct extractor *extractor)
-{
-	uint32_t entries = dataset_entries(extractor->dataset);
-	int r = 0;
-
-	for (uint32_t number = 1; r == 0 && number < entries; number++) {
-		if (subtree_mark(extractor->params->subtree, number) == SUBTREE_OUTSIDE)
-			continue;
-		r = make_or_plan(extractor, number);
-		if (r == 0)
-			r = extract_count(extractor, 0, 0);
-	}
-	return r;
-}
-
-static bool is_link_refused(int error)
-{
-	return io_is_refused(error) || error == -EMLINK || error == -EXDEV;
 }
 
 /* If the first name of a file could not be made, or cannot have another, this one takes its place.
@@ -571,7 +483,7 @@ static int make_link(struct extractor *extractor, uint32_t number)
 	uint32_t *made = &extractor->made[entry.inode];
 	int r = *made == NOT_MADE ? 0 : make_hardlink(extractor, *made, number);
 
-	if (*made != NOT_MADE && !is_link_refused(r))
+	if (*made != NOT_MADE && !io_is_refused(r) && r != -EMLINK && r != -EXDEV)
 		return report_failure(extractor, number, r);
 	if (r < 0)
 		attributes_refuse(&extractor->attributes, ATTRIBUTES_LINK, r);
@@ -579,32 +491,29 @@ static int make_link(struct extractor *extractor, uint32_t number)
 	return extract_files(extractor, &number, 1, 1);
 }
 
-static int make_links(struct extractor *extractor)
-{
-	const uint32_t *numbers = BUF_ITEMS(&extractor->links, const uint32_t);
-	size_t count = BUF_COUNT(&extractor->links, *numbers);
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		r = make_link(extractor, numbers[i]);
-		if (r == 0)
-			r = extract_count(extractor, 0, 0);
-	}
-	return r;
-}
-
 /* Goes backwards: directories below have larger numbers. They come first, since a mode may forbid
  * entering. */
 static int finish_directories(struct extractor *extractor)
 {
+	struct dataset *dataset = extractor->dataset;
 	uint32_t least = extractor->params->finish_root ? 0 : 1;
 	int r = 0;
 
-	for (uint32_t number = dataset_entries(extractor->dataset); r == 0 && number-- > least;) {
-		if (dataset_child(extractor->dataset, number).kind == FORMAT_DIRECTORY &&
-		    !bit_get(extractor->lost, number) &&
-		    subtree_mark(extractor->params->subtree, number) != SUBTREE_OUTSIDE)
-			r = report_failure(extractor, number, finish_directory(extractor, number));
+	for (uint32_t number = dataset_entries(dataset); r == 0 && number-- > least;) {
+		struct dataset_attr attr;
+		int fd;
+
+		if (dataset_child(dataset, number).kind != FORMAT_DIRECTORY ||
+		    bit_get(extractor->lost, number) ||
+		    subtree_mark(extractor->params->subtree, number) == SUBTREE_OUTSIDE)
+			continue;
+		r = dataset_attr(dataset, number, &attr);
+		if (r == 0)
+			r = dirstack_enter(extractor->directories, number, &fd);
+		if (r == 0)
+			r = attributes_set_folder(&extractor->attributes, fd,
+						  bit_get(extractor->found, number), &attr);
+		r = report_failure(extractor, number, r);
 	}
 	return r;
 }
@@ -617,12 +526,20 @@ int extract_tree(const struct extract_params *params)
 				      .attributes = {io_umask(), params->refused}};
 	int r = extractor_prepare(&extractor);
 
-	if (r == 0)
-		r = make_folders(&extractor);
+	for (uint32_t number = 1; r == 0 && number < dataset_entries(params->dataset); number++) {
+		if (subtree_mark(params->subtree, number) == SUBTREE_OUTSIDE)
+			continue;
+		r = make_or_plan(&extractor, number);
+		if (r == 0)
+			r = extract_count(&extractor, 0, 0);
+	}
 	if (r == 0)
 		r = extract_files(&extractor, BUF_ITEMS(&extractor.files, uint32_t),
 				  BUF_COUNT(&extractor.files, uint32_t), params->jobs);
-	if (r == 0)
-		r = make_links(&extractor);
+	for (size_t i = 0; r == 0 && i < BUF_COUNT(&extractor.links, uint32_t); i++) {
+		r = make_link(&extractor, BUF_ITEMS(&extractor.links, uint32_t)[i]);
+		if (r == 0)
+			r = extract_count(&extractor, 0, 0);
+	}
 	return r < 0 ? r : finish_directories(&extractor);
 }

@@ -64,96 +64,58 @@ struct stream {
 
 /* --- the tree --------------------------------------------------------------------------------- */
 
-static int add_labels(const struct dataset *dataset, struct json *json)
-{
-	SCOPE(labels_release) struct labels labels = {0};
-	int r = labels_add_dataset(&labels, dataset, "");
-
-	labels_sort(&labels);
-	json_array(json, "labels");
-	for (size_t i = 0; i < labels_count(&labels); i++) {
-		const struct label *row = labels_row(&labels, i);
-
-		json_array(json, NULL);
-		json_i64(json, NULL, row->label);
-		json_bytes(json, NULL, labels_folder(&labels, i), row->len);
-		json_end(json);
-	}
-	json_end(json);
-	return r;
-}
-
-static int add_splits(const struct dataset *dataset, struct json *json)
-{
-	SCOPE(classes_release) struct classes classes = {0};
-	int r = classes_new(dataset, &classes);
-
-	json_array(json, "splits");
-	for (uint32_t i = 0; classes.split && i < classes.split_count; i++)
-		json_bytes(json, NULL, classes.splits[i].name, classes.splits[i].name_len);
-	json_end(json);
-	return r;
-}
-
-static int add_summary(struct dataset *dataset, struct json *json)
-{
-	SCOPE(summary_release) struct summary summary = {0};
-	int r = summary_new(dataset, &summary);
-
-	if (r < 0)
-		return r;
-	json_object(json, "info");
-	summary_json(dataset_info(dataset), &summary, true, json);
-	json_end(json);
-	return 0;
-}
-
 static int add_head(const struct server *server, const struct serve_open *asked, struct buf *to)
 {
-	const struct dataset_info *info = dataset_info(server->dataset);
+	SCOPE(labels_release) struct labels labels = {0};
+	SCOPE(classes_release) struct classes classes = {0};
+	SCOPE(summary_release) struct summary summary = {0};
+	struct dataset *dataset = server->dataset;
+	const struct dataset_info *info = dataset_info(dataset);
+	bool wanted = asked->parts & SERVE_SUMMARY;
 	struct json json = json_begin(to);
-	int r;
+	int r = labels_add_dataset(&labels, dataset, "");
 
+	if (r == 0)
+		r = classes_new(dataset, &classes);
+	if (r == 0 && wanted)
+		r = summary_new(dataset, &summary);
+	if (r < 0)
+		return r;
+	labels_sort(&labels);
 	json_object(&json, NULL);
 	json_string(&json, "id", info->id);
 	json_bytes(&json, "made_with", info->options, info->options_len);
-	json_bool(&json, "delta", dataset_is_delta(server->dataset));
-	json_u64(&json, "left_out", dataset_left_out(server->dataset));
-	json_bool(&json, "unchecked", dataset_is_unchecked(server->dataset));
-	r = add_labels(server->dataset, &json);
-	if (r == 0)
-		r = add_splits(server->dataset, &json);
-	if (r == 0 && asked->parts & SERVE_SUMMARY)
-		r = add_summary(server->dataset, &json);
-	json_end(&json);
-	return r < 0 ? r : buf_adds(to, "\n");
-}
-
-/* An empty file has no place. */
-static int add_rank(const struct dataset *dataset, uint32_t entry, const struct serve_open *asked,
-		    struct json *json)
-{
-	SCOPE(buf_release) struct buf path = BUF_INIT;
-	int r;
-
-	if (asked->rank == SERVE_PLACE) {
-		if (dataset_entry(dataset, entry).size)
-			json_u64(json, "rank",
-				 dataset_extent(dataset, dataset_first_extent(dataset, entry))
-					 .offset);
-		return 0;
+	json_bool(&json, "delta", dataset_is_delta(dataset));
+	json_u64(&json, "left_out", dataset_left_out(dataset));
+	json_bool(&json, "unchecked", dataset_is_unchecked(dataset));
+	json_array(&json, "labels");
+	for (size_t i = 0; i < labels_count(&labels); i++) {
+		json_array(&json, NULL);
+		json_i64(&json, NULL, labels_row(&labels, i)->label);
+		json_bytes(&json, NULL, labels_folder(&labels, i), labels_row(&labels, i)->len);
+		json_end(&json);
 	}
-	r = dataset_path(dataset, entry, &path);
-	if (r == 0)
-		json_u64(json, "rank", XXH3_64bits_withSeed(path.data, path.len, asked->seed));
-	return r;
+	json_end(&json);
+	json_array(&json, "splits");
+	for (uint32_t i = 0; classes.split && i < classes.split_count; i++)
+		json_bytes(&json, NULL, classes.splits[i].name, classes.splits[i].name_len);
+	json_end(&json);
+	if (wanted) {
+		json_object(&json, "info");
+		summary_json(info, &summary, true, &json);
+		json_end(&json);
+	}
+	json_end(&json);
+	return buf_adds(to, "\n");
 }
 
 static int add_entry(struct dataset *dataset, uint32_t number, const struct serve_open *asked,
 		     struct buf *to)
 {
 	const struct dataset_entry entry = dataset_entry(dataset, number);
+	SCOPE(buf_release) struct buf path = BUF_INIT;
 	struct json json = json_begin(to);
+	bool ranked = format_is_file(entry.kind) || entry.kind == FORMAT_HARDLINK;
 	int r;
 
 	if (entry.kind == FORMAT_DIRECTORY && entry.children && !(asked->parts & SERVE_FOLDERS))
@@ -161,8 +123,13 @@ static int add_entry(struct dataset *dataset, uint32_t number, const struct serv
 	json_object(&json, NULL);
 	json_u64(&json, "number", number);
 	r = listing_json(dataset, number, asked->parts, &json);
-	if (r == 0 && asked->rank && (format_is_file(entry.kind) || entry.kind == FORMAT_HARDLINK))
-		r = add_rank(dataset, number, asked, &json);
+	if (r == 0 && ranked && asked->rank == SERVE_PLACE && entry.size) /* others have none */
+		json_u64(&json, "rank",
+			 dataset_extent(dataset, dataset_first_extent(dataset, number)).offset);
+	if (r == 0 && ranked && asked->rank == SERVE_HASH) {
+		r = dataset_path(dataset, number, &path);
+		json_u64(&json, "rank", XXH3_64bits_withSeed(path.data, path.len, asked->seed));
+	}
 	json_end(&json);
 	return r < 0 ? r : buf_adds(to, "\n");
 }
@@ -223,28 +190,24 @@ static int look_at(const struct stream *stream, struct piece *piece)
 	return buf_error(&piece->look);
 }
 
-static int read_bytes(const struct stream *stream, struct piece *piece, uint64_t size)
-{
-	const struct serve_file *file = &stream->files[piece->number];
-	ssize_t n;
-
-	if (!file->size)
-		return batch_ahead_read(stream->ahead, piece->number, piece->data);
-	n = dataset_read(stream->server->dataset, file->entry, piece->data, size, file->from);
-	return n < 0 ? (int)n : (uint64_t)n < size ? -EBADMSG : 0;
-}
-
 static int read_piece(const struct stream *stream, struct piece *piece)
 {
 	const struct serve_file *file = &stream->files[piece->number];
 	uint64_t size = file_size(stream, piece->number);
-	int r;
+	ssize_t n;
+	int r = 0;
 
 	if (!piece->data)
 		piece->data = piece->own = malloc(size + 1);
 	if (!piece->data)
 		return -ENOMEM;
-	r = read_bytes(stream, piece, size);
+	if (file->size) {
+		n = dataset_read(stream->server->dataset, file->entry, piece->data, size,
+				 file->from);
+		r = n < 0 ? (int)n : (uint64_t)n < size ? -EBADMSG : 0;
+	} else {
+		r = batch_ahead_read(stream->ahead, piece->number, piece->data);
+	}
 	if (r < 0)
 		return r;
 	piece->answer.size = size;
@@ -260,10 +223,9 @@ static int read_piece(const struct stream *stream, struct piece *piece)
 static void stream_work(void *context, unsigned worker, void *item)
 {
 	struct piece *piece = item;
-	int r;
+	int r = interrupt_pending() ? -EINTR : read_piece(context, piece);
 
 	(void)worker;
-	r = interrupt_pending() ? -EINTR : read_piece(context, piece);
 	if (r < 0)
 		piece->answer = (struct serve_answer){.error = r, .at = -1};
 }
@@ -335,18 +297,6 @@ static int take_done(struct stream *stream, bool wait)
 	return 0;
 }
 
-static int send_piece(struct stream *stream, struct piece *piece)
-{
-	const struct iovec parts[] = {{&piece->answer, sizeof(piece->answer)},
-				      {piece->look.data, piece->answer.look},
-				      {piece->own, piece->answer.at < 0 ? piece->answer.size : 0}};
-	int r = io_write_parts(stream->server->answers, parts, 3);
-
-	progress_add(&stream->progress, 1, file_size(stream, piece->number));
-	drop_piece(NULL, piece);
-	return r < 0 || !interrupt_pending() ? r : -EINTR;
-}
-
 static int send_pieces(struct stream *stream)
 {
 	const struct pipeline_params params = {.workers = stream->server->serve->jobs,
@@ -362,8 +312,19 @@ static int send_pieces(struct stream *stream)
 	while (r == 0 && stream->done < stream->asked.count) {
 		put_pieces(stream, pipeline);
 		piece = pipeline_take(pipeline);
-		if (piece)
-			r = send_piece(stream, piece);
+		if (piece) {
+			const struct serve_answer *answer = &piece->answer;
+			const struct iovec parts[] = {
+				{&piece->answer, sizeof(*answer)},
+				{piece->look.data, answer->look},
+				{piece->own, answer->at < 0 ? answer->size : 0}};
+
+			r = io_write_parts(stream->server->answers, parts, 3);
+			progress_add(&stream->progress, 1, file_size(stream, piece->number));
+			drop_piece(NULL, piece);
+			if (r == 0 && interrupt_pending())
+				r = -EINTR;
+		}
 		if (r == 0 && stream->next > stream->done)
 			r = take_done(stream, !piece);
 	}
@@ -386,39 +347,31 @@ static int read_asked(int fd, void *ret, size_t len)
 	return n < 0 ? (int)n : (size_t)n < len;
 }
 
-static int take_files(struct stream *stream)
-{
-	const struct server *server = stream->server;
-	int r = read_asked(server->asks, &stream->asked, sizeof(stream->asked));
-	size_t count = stream->asked.count;
-
-	if (r != 0)
-		return r;
-	stream->files = calloc(count + 1, sizeof(*stream->files));
-	stream->entries = calloc(count + 1, sizeof(*stream->entries));
-	if (!stream->files || !stream->entries)
-		return -ENOMEM;
-	r = read_asked(server->asks, stream->files, count * sizeof(*stream->files));
-	progress_begin(&stream->progress, server->serve->doing,
-		       cmd_progress(server->serve->line->common));
-	stream->progress.files_total = count;
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		stream->entries[i] = stream->files[i].entry;
-		stream->progress.bytes_total += file_size(stream, i);
-	}
-	return r;
-}
-
 /* The same. */
 static int send_files(struct server *server)
 {
 	SCOPE(release_stream) struct stream stream = {.server = server};
 	const struct serve_answer end = {0};
-	int r = take_files(&stream);
+	int r = read_asked(server->asks, &stream.asked, sizeof(stream.asked));
+	size_t count = stream.asked.count;
 
 	if (r != 0)
 		return r;
-	r = batch_ahead_new(server->dataset, stream.entries, stream.asked.count, &stream.ahead);
+	stream.files = calloc(count + 1, sizeof(*stream.files));
+	stream.entries = calloc(count + 1, sizeof(*stream.entries));
+	if (!stream.files || !stream.entries)
+		return -ENOMEM;
+	r = read_asked(server->asks, stream.files, count * sizeof(*stream.files));
+	if (r != 0)
+		return r;
+	progress_begin(&stream.progress, server->serve->doing,
+		       cmd_progress(server->serve->line->common));
+	stream.progress.files_total = count;
+	for (size_t i = 0; i < count; i++) {
+		stream.entries[i] = stream.files[i].entry;
+		stream.progress.bytes_total += file_size(&stream, i);
+	}
+	r = batch_ahead_new(server->dataset, stream.entries, count, &stream.ahead);
 	interrupt_catch();
 	if (r == 0)
 		r = send_pieces(&stream);
@@ -451,37 +404,12 @@ static int answer_all(struct server *server, char *word)
 	return r > 0 || r == -EPIPE || r == -EINTR ? EXIT_DONE : cmd_status(word, r, NULL);
 }
 
-/* The script alone gets what a terminal sends, and then ends this. */
-static void begin_child(void)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	signal(SIGINT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGTERM, SIG_DFL);
-}
-
-/* A file in memory that both processes have; -1: there is none, as where `ulimit -f` is small. */
-static int make_shared(void)
-{
-	SCOPE_CLOSE int fd = memfd_create("files", MFD_CLOEXEC);
-
-	return fd >= 0 && ftruncate(fd, SHARED) == 0 ? steal_fd(&fd) : -1;
-}
-
-/* NULL where it cannot be mapped. */
-static uint8_t *map_shared(int fd)
-{
-	void *memory = mmap(NULL, SHARED, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
 /* Begins to serve a pack, and tells the script of it. *ret_child: in the child, which then has
  * served. Returns its status there, else 0 or -errno. */
 static int serve_pack(const struct serve *serve, char *word, struct json *json, bool *ret_child)
 {
 	SCOPE_FREE char *shown = name_shown(word);
+	void *memory = MAP_FAILED;
 	int asks[2], answers[2], shared;
 	pid_t child;
 
@@ -490,19 +418,31 @@ static int serve_pack(const struct serve *serve, char *word, struct json *json, 
 	if (pipe2(asks, O_CLOEXEC) < 0 || pipe2(answers, O_CLOEXEC) < 0)
 		return -errno;
 	(void)fcntl(answers[1], F_SETPIPE_SZ, PIPE);
-	shared = make_shared();
+	/* A file in memory that both processes have. There is none where `ulimit -f` is small. */
+	shared = memfd_create("files", MFD_CLOEXEC);
+	if (shared >= 0 && ftruncate(shared, SHARED) < 0) {
+		close(shared);
+		shared = -1;
+	}
 	child = fork();
 	if (child < 0)
 		return -errno;
 	if (child == 0) {
-		begin_child();
+		/* The script alone gets what a terminal sends, and then ends this. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		signal(SIGINT, SIG_IGN);
+		signal(SIGHUP, SIG_IGN);
+		signal(SIGPIPE, SIG_IGN);
+		signal(SIGTERM, SIG_DFL);
+		if (shared >= 0)
+			memory = mmap(NULL, SHARED, PROT_READ | PROT_WRITE, MAP_SHARED, shared, 0);
 		close(asks[1]);
 		close(answers[0]);
 		*ret_child = true;
 		return answer_all(&(struct server){.serve = serve,
 						   .asks = asks[0],
 						   .answers = answers[1],
-						   .shared = map_shared(shared)},
+						   .shared = memory == MAP_FAILED ? NULL : memory},
 				  word);
 	}
 	close(asks[0]);
@@ -523,29 +463,6 @@ static int serve_pack(const struct serve *serve, char *word, struct json *json, 
 static void add_option(void *context, const char *name, const char *value)
 {
 	json_string(context, name, value ? value : "");
-}
-
-static int add_words(const struct serve *serve, struct json *json)
-{
-	const struct cmd_line *line = serve->line;
-
-	json_string(json, "version", FOLDFS_VERSION);
-	json_string(json, "command", line->command->name);
-	json_u64(json, "level", cmd_level(line->common));
-	json_u64(json, "jobs", serve->jobs);
-	json_object(json, "options");
-	opt_given(line->command->table, line->settings, serve->defaults, add_option, json);
-	json_end(json);
-	json_array(json, "words");
-	for (size_t i = 0; serve->words[i]; i++) {
-		SCOPE_FREE char *shown = name_shown(serve->words[i]);
-
-		if (!shown)
-			return -ENOMEM;
-		json_string(json, NULL, shown);
-	}
-	json_end(json);
-	return 0;
 }
 
 /* Signals wait until the script can end by them without a word. */
@@ -580,7 +497,24 @@ int serve_run(const struct serve *serve)
 				"foldpack: %s",
 				serve->script, strerror(-r));
 	json_object(&json, NULL);
-	r = add_words(serve, &json);
+	json_string(&json, "version", FOLDFS_VERSION);
+	json_string(&json, "command", serve->line->command->name);
+	json_u64(&json, "level", cmd_level(serve->line->common));
+	json_u64(&json, "jobs", serve->jobs);
+	json_object(&json, "options");
+	opt_given(serve->line->command->table, serve->line->settings, serve->defaults, add_option,
+		  &json);
+	json_end(&json);
+	json_array(&json, "words");
+	for (size_t i = 0; serve->words[i]; i++) {
+		SCOPE_FREE char *shown = name_shown(serve->words[i]);
+
+		if (!shown)
+			r = -ENOMEM;
+		else
+			json_string(&json, NULL, shown);
+	}
+	json_end(&json);
 	json_array(&json, "packs");
 	for (size_t i = 0; r == 0 && !child && i < serve->packs; i++)
 		r = serve_pack(serve, serve->words[serve->first + i], &json, &child);

@@ -46,23 +46,6 @@ int summary_checksum(struct dataset *dataset, uint32_t entry, uint64_t *ret)
 	return 0;
 }
 
-/* --- classes ---------------------------------------------------------------------------- */
-
-static int measure_classes(const struct dataset *dataset, struct summary *summary)
-{
-	struct classes *classes = &summary->classes;
-	int r = classes_new(dataset, classes);
-
-	if (r < 0)
-		return r;
-	summary->class_sizes = calloc(classes->split_count, sizeof(*summary->class_sizes));
-	if (!summary->class_sizes)
-		return -ENOMEM;
-	for (uint32_t i = 0; r == 0 && i < classes->split_count; i++)
-		r = classes_sizes(classes, &classes->splits[i], &summary->class_sizes[i]);
-	return r;
-}
-
 /* --- files ------------------------------------------------------------------------------ */
 
 /* The widths and heights of each kind, uint64_t. */
@@ -78,14 +61,6 @@ static void release_sides(struct sides *sides)
 	}
 }
 
-static int add_image_sides(struct sides *sides, const struct dataset_image *image)
-{
-	uint64_t width = image->width, height = image->height;
-	int r = buf_add(&sides->widths[image->kind], &width, sizeof(width));
-
-	return r < 0 ? r : buf_add(&sides->heights[image->kind], &height, sizeof(height));
-}
-
 /* The number in the line "name=number" of the options; 0: there is none. */
 static uint32_t option_number(const struct dataset_info *info, const char *name)
 {
@@ -99,14 +74,6 @@ static uint32_t option_number(const struct dataset_info *info, const char *name)
 	return (uint32_t)strtoul(number, NULL, 10);
 }
 
-static bool is_larger(const struct transform *asked, const struct dataset_image *image)
-{
-	uint32_t width = image->width, height = image->height;
-
-	transform_size(asked, &width, &height);
-	return width != image->width || height != image->height;
-}
-
 static int measure_files(struct dataset *dataset, struct summary *summary)
 {
 	SCOPE(release_sides) struct sides sides = {0};
@@ -114,7 +81,8 @@ static int measure_files(struct dataset *dataset, struct summary *summary)
 	const struct transform asked = {.resize = option_number(info, "resize"),
 					.max_side = option_number(info, "max-side")};
 	struct dataset_entry entry;
-	struct dataset_image image;
+	struct dataset_image image, resized;
+	uint64_t width, height;
 	int r = 0;
 
 	for (uint32_t number = 0; r == 0 && number < dataset_entries(dataset); number++) {
@@ -132,9 +100,17 @@ static int measure_files(struct dataset *dataset, struct summary *summary)
 		if (r < 0)
 			return r;
 		summary->images[image.kind].count++;
-		summary->not_resized += is_larger(&asked, &image);
-		if (image.width && image.height)
-			r = add_image_sides(&sides, &image);
+		width = resized.width = image.width;
+		height = resized.height = image.height;
+		transform_size(&asked, &resized.width, &resized.height);
+		summary->not_resized +=
+			resized.width != image.width || resized.height != image.height;
+		if (width == 0 || height == 0)
+			continue;
+		buf_add(&sides.widths[image.kind], &width, sizeof(width));
+		r = buf_add(&sides.heights[image.kind], &height, sizeof(height));
+		if (r == 0)
+			r = buf_error(&sides.widths[image.kind]);
 	}
 	for (unsigned kind = 0; r == 0 && kind < IMAGE_KINDS; kind++) {
 		struct summary_images *images = &summary->images[kind];
@@ -146,38 +122,37 @@ static int measure_files(struct dataset *dataset, struct summary *summary)
 	return r;
 }
 
-/* --- how the files lie ------------------------------------------------------------------ */
-
-static double measure_fragmentation(const struct dataset *dataset)
-{
-	uint64_t files = 0, jumps = 0, end = 0;
-	struct dataset_extent extent;
-	enum format_kind kind;
-
-	for (uint64_t number = 0; number < dataset_extents(dataset); number++) {
-		extent = dataset_extent(dataset, number);
-		kind = dataset_child(dataset, extent.entry).kind;
-		if (kind == FORMAT_ALIAS || kind == FORMAT_BASE)
-			continue;
-		if (extent.from == 0 && files++ > 0)
-			jumps += extent.offset + STRAIGHT < end || extent.offset > end + STRAIGHT;
-		end = extent.offset + extent.size;
-	}
-	return files ? (double)jumps / (double)files : 0;
-}
-
 int summary_new(struct dataset *dataset, struct summary *ret)
 {
 	SCOPE(summary_release) struct summary summary = {0};
-	int r = measure_classes(dataset, &summary);
+	struct classes *classes = &summary.classes;
+	uint64_t files = 0, jumps = 0, end = 0;
+	int r = classes_new(dataset, classes);
 
+	if (r < 0)
+		return r;
+	summary.class_sizes = calloc(classes->split_count, sizeof(*summary.class_sizes));
+	if (!summary.class_sizes)
+		return -ENOMEM;
+	for (uint32_t i = 0; r == 0 && i < classes->split_count; i++)
+		r = classes_sizes(classes, &classes->splits[i], &summary.class_sizes[i]);
 	if (r == 0)
 		r = measure_files(dataset, &summary);
 	if (r == 0)
 		r = dataset_content_id(dataset, summary.content_id);
 	if (r < 0 && r != -ENODATA)
 		return r;
-	summary.fragmentation = measure_fragmentation(dataset);
+	for (uint64_t number = 0; number < dataset_extents(dataset); number++) {
+		const struct dataset_extent extent = dataset_extent(dataset, number);
+		enum format_kind kind = dataset_child(dataset, extent.entry).kind;
+
+		if (kind == FORMAT_ALIAS || kind == FORMAT_BASE)
+			continue;
+		if (extent.from == 0 && files++ > 0)
+			jumps += extent.offset + STRAIGHT < end || extent.offset > end + STRAIGHT;
+		end = extent.offset + extent.size;
+	}
+	summary.fragmentation = files ? (double)jumps / (double)files : 0;
 	*ret = summary;
 	summary = (struct summary){0};
 	return 0;
@@ -254,8 +229,8 @@ static void add_class_table(struct json *json, const struct classes *classes)
 	json_end(json);
 }
 
-static void add_super(struct json *json, const struct dataset_info *info,
-		      const struct summary *summary)
+void summary_json(const struct dataset_info *info, const struct summary *summary, bool class_table,
+		  struct json *json)
 {
 	const struct format_super *super = info->super;
 
@@ -272,12 +247,6 @@ static void add_super(struct json *json, const struct dataset_info *info,
 	json_u64(json, "pack_bytes", info->pack_bytes);
 	if (super->bytes)
 		json_double(json, "overhead_percent", summary_overhead(info));
-}
-
-void summary_json(const struct dataset_info *info, const struct summary *summary, bool class_table,
-		  struct json *json)
-{
-	add_super(json, info, summary);
 	json_u64(json, "deduped", summary->aliases);
 	json_u64(json, "deduped_bytes", summary->alias_bytes);
 	if (summary->based) {

@@ -29,31 +29,28 @@ static int check(enum check_level level, const char *name, const void *data, siz
 }
 
 /* "truncated", or "usable cmyk", or "unsure truncated", or "good". */
-static const char *said(enum check_level level, const char *name, const void *data, size_t len)
+static void expect_at(enum check_level level, const char *expected, const char *name,
+		      const void *data, size_t len)
 {
-	static char text[64];
 	struct check_finding finding;
+	char found[64] = "good";
 
-	if (check(level, name, data, len, &finding) == 0)
-		return "good";
-	snprintf(text, sizeof(text), "%s%s",
-		 finding.usable	  ? "usable "
-		 : finding.unsure ? "unsure "
-				  : "",
-		 finding.damage);
-	return text;
+	if (check(level, name, data, len, &finding))
+		snprintf(found, sizeof(found), "%s%s",
+			 finding.usable	  ? "usable "
+			 : finding.unsure ? "unsure "
+					  : "",
+			 finding.damage);
+	if (strcmp(found, expected) != 0)
+		fail_msg("%s, %zu bytes: %s at level %d, not %s", name, len, found, level,
+			 expected);
 }
 
 static void expect(const char *header, const char *decode, const char *name, const void *data,
 		   size_t len)
 {
-	const char *found = said(CHECK_HEADER, name, data, len);
-
-	if (strcmp(found, header) != 0)
-		fail_msg("%s, %zu bytes: %s by its header, not %s", name, len, found, header);
-	found = said(CHECK_DECODE, name, data, len);
-	if (strcmp(found, decode) != 0)
-		fail_msg("%s, %zu bytes: %s when decoded, not %s", name, len, found, decode);
+	expect_at(CHECK_HEADER, header, name, data, len);
+	expect_at(CHECK_DECODE, decode, name, data, len);
 }
 
 static void expect_both(const char *damage, const char *name, const void *data, size_t len)
@@ -176,22 +173,17 @@ TEST(bytes_between_segments_are_passed_over_as_decoders_do)
 {
 	static const size_t counts[] = {1, 16, 100000};
 
-	for (size_t i = 0; i < HOWS; i++) {
-		SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[i]);
+	for (size_t i = 0; i < 6 * HOWS; i++) {
+		SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[i / 6]);
 		size_t scan = find(&jpeg, 2, 0xda, 0xda), at = 2;
 
 		while (at < scan) {
+			SCOPE(buf_release) struct buf odd = BUF_INIT;
+
 			at += 2 + (size_t)((uint8_t)jpeg.data[at + 2] << 8 |
 					   (uint8_t)jpeg.data[at + 3]);
-			for (size_t c = 0; c < 3; c++) {
-				SCOPE(buf_release)
-				struct buf zeros = with_stray(&jpeg, at, 0, counts[c]);
-				SCOPE(buf_release)
-				struct buf words = with_stray(&jpeg, at, 'x', counts[c]);
-
-				expect_both("usable corrupt", "a.jpg", zeros.data, zeros.len);
-				expect_both("usable corrupt", "a.jpg", words.data, words.len);
-			}
+			odd = with_stray(&jpeg, at, i % 2 ? 'x' : 0, counts[i / 2 % 3]);
+			expect_both("usable corrupt", "a.jpg", odd.data, odd.len);
 		}
 	}
 }
@@ -278,42 +270,7 @@ TEST(a_jpeg_that_takes_too_much_memory_is_not_decoded)
 	expect("good", "corrupt", "a.jpg", baseline.data, baseline.len);
 }
 
-TEST(a_jpeg_of_no_pixels_or_too_many_is_bad)
-{
-	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[0]);
-
-	set_size(&jpeg, 13000, 14000);
-	expect_both("too-large", "a.jpg", jpeg.data, jpeg.len);
-	set_size(&jpeg, 65535, 1);
-	expect_both("too-large", "a.jpg", jpeg.data, jpeg.len);
-	set_size(&jpeg, WIDTH, 0);
-	expect_both("no-size", "a.jpg", jpeg.data, jpeg.len);
-}
-
-TEST(a_jpeg_of_a_rare_process_is_unsupported)
-{
-	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[0]);
-	size_t frame = find(&jpeg, 2, 0xc0, 0xc0);
-
-	jpeg.data[frame + 4] = 12;
-	expect_both("unsupported", "a.jpg", jpeg.data, jpeg.len);
-	jpeg.data[frame + 4] = 8;
-	jpeg.data[frame + 1] = (char)0xc3;
-	expect_both("unsupported", "a.jpg", jpeg.data, jpeg.len);
-}
-
 /* --- names ---------------------------------------------------------------------------- */
-
-TEST(a_name_that_says_another_kind_is_usable)
-{
-	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[0]);
-
-	expect_both("usable wrong-extension", "a.png", jpeg.data, jpeg.len);
-	expect_both("usable wrong-extension", "A.TIFF", jpeg.data, jpeg.len);
-	expect_both("usable wrong-extension", "a.jpg", BYTES("P6 1 1 255\nrgb"));
-	expect_both("usable wrong-extension", "a.jpg", BYTES("\0\0\0\x0cjP  \r\n\x87\n...."));
-	expect_both("truncated", "a.png", jpeg.data, jpeg.len - 80);
-}
 
 TEST(of_two_findings_the_graver_is_told)
 {
@@ -372,13 +329,6 @@ TEST(what_is_no_image_is_called_by_its_own_name)
 		assert_string_equal(finding.text, cases[i].text);
 		expect_both("not-an-image", "a.webp", cases[i].data, cases[i].len);
 	}
-}
-
-TEST(nothing_is_found_when_nothing_is_asked)
-{
-	struct check_finding finding;
-
-	assert_int_equal(check(CHECK_OFF, "a.jpg", "", 0, &finding), 0);
 }
 
 /* --- the other kinds ------------------------------------------------------------------ */
@@ -453,86 +403,12 @@ TEST(the_other_kinds_cut_anywhere_are_found_by_their_header)
 	expect_both("good", "a.ppm", BYTES("P3 1 1 255 100 100 1"));
 }
 
-TEST(chunks_of_a_png_must_fit)
-{
-	expect_both("corrupt", "a.png", BYTES(PNG_START PNG_IHDR PNG_IEND));
-	expect_both("corrupt", "a.png", BYTES(PNG_START PNG_IDAT PNG_IEND));
-	expect_both("corrupt", "a.png",
-		    BYTES(PNG_START PNG_IHDR "\0\0\0\3tEXtb\0b\xdc\x49\xa2\x3b" PNG_IDAT PNG_IEND));
-	expect("good", "corrupt", "a.png",
-	       BYTES(PNG_START PNG_IHDR
-		     "\0\0\0\nIDATy\x9c\x63\x60\0\0\0\2\0\1\x48\xaf\xa4\x71" PNG_IEND));
-	expect_both("corrupt", "a.png", BYTES(PNG_START PNG_IHDR "\0\0\0\1ID" PNG_IDAT PNG_IEND));
-}
-
-TEST(pil_tells_whether_a_png_has_all_pixels_in_front_of_the_damage)
-{
-	expect_both("unsure corrupt", "a.png",
-		    BYTES(PNG_START PNG_IHDR PNG_IDAT "\0\0\0\0\0\0\0\0\0\0\0\0" PNG_IEND));
-	expect("good", "unsure corrupt", "a.png",
-	       BYTES(PNG_START PNG_IHDR PNG_IDAT "\0\0\0\3tEXta\0b\0\0\0\0" PNG_IEND));
-	expect("good", "unsure corrupt", "a.png",
-	       BYTES(PNG_START PNG_IHDR PNG_IDAT "\0\0\0\0IENDcrc?"));
-}
-
-/* With CRCs of 0, so behind the pixels. */
-TEST(pil_tells_what_it_makes_of_chunks_that_are_packed_or_move)
-{
-	static const struct {
-		const char *chunk;
-		size_t len;
-		bool unsure;
-	} cases[] = {
-		{BYTES("\0\0\0\3tEXta\0b\0\0\0\0"), false},
-		{BYTES("\0\0\0\x0czTXta\0\0x\x9c\x4b\4\0\0\x62\0\x62\0\0\0\0"), false},
-		{BYTES("\0\0\0\4zTXta\0\0x\0\0\0\0"), true},
-		{BYTES("\0\0\0\4zTXta\0\1x\0\0\0\0"), true},
-		{BYTES("\0\0\0\1iCCPa\0\0\0\0"), true},
-		{BYTES("\0\0\0\x07iTXta\0\0\0\0\0b\0\0\0\0"), false},
-		{BYTES("\0\0\0\x07iTXta\0\1\0\0\0b\0\0\0\0"), true},
-		{BYTES("\0\0\0\0acTL\0\0\0\0"), true},
-		{BYTES("\0\0\0\0eXIf\0\0\0\0"), false},
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		SCOPE(buf_release) struct buf png = BUF_INIT;
-		struct check_finding finding;
-
-		buf_add(&png, BYTES(PNG_START PNG_IHDR PNG_IDAT));
-		buf_add(&png, cases[i].chunk, cases[i].len);
-		buf_add(&png, BYTES(PNG_IEND));
-		assert_int_equal(check(CHECK_HEADER, "a.png", png.data, png.len, &finding), 0);
-		if (finding.unsure != cases[i].unsure)
-			fail_msg("%zu: %d", i, finding.unsure);
-	}
-	expect("corrupt", "unsure corrupt", "a.png",
-	       BYTES(PNG_START PNG_IHDR PNG_IDAT "\0\0\0\3gAMA123\0\0\0\0" PNG_IEND));
-}
-
-TEST(fields_that_contradict_each_other_are_found)
-{
-	expect_both("corrupt", "a.gif", BYTES(GIF_START GIF_NOTE ";"));
-	expect_both("corrupt", "a.gif", BYTES(GIF_START "wild" GIF_IMAGE ";"));
-	expect_both("usable corrupt", "a.gif", BYTES(GIF_START GIF_IMAGE "wild;"));
-	expect_both("corrupt", "a.webp", BYTES("RIFF\x0c\0\0\0WEBPEXIF\0\0\0\0"));
-	expect_both("corrupt", "a.webp", BYTES("RIFF\x12\0\0\0WEBPVP8L\x07\0\0\0\x2f\0\0\0\0\0"));
-	expect_both("corrupt", "a.webp",
-		    BYTES("RIFF\x18\0\0\0WEBPVP8 \x0c\0\0\0\x70\0\0\x9d\1\x2a\1\0\1\0\0\0"));
-	expect_both("corrupt", "a.webp", BYTES("RIFF\4\0\0\0WAVE"));
-	expect_both("corrupt", "a.bmp", BYTES("BMW 320d, first owner, new tyres, no rust"));
-	expect_both("unsupported", "a.bmp",
-		    BYTES(BMP_START "\2\0\0\0\2\0\0\0\1\0\7\0" BMP_REST "rgbrgb..rgbrgb"));
-	expect_both("no-size", "a.bmp",
-		    BYTES(BMP_START "\2\0\0\0\0\0\0\0\1\0\x18\0" BMP_REST "rgbrgb..rgbrgb"));
-	expect_both("corrupt", "a.ppm", BYTES("P6 2 1 70000\nrgbrgbrgbrgb"));
-	expect_both("not-an-image", "a.ppm", BYTES("Photographs are elsewhere"));
-	expect_both("corrupt", "a.tif", BYTES("II*\0\4\0\0\0\0\0\0\0"));
-	expect_both("corrupt", "a.tif", BYTES("II*\0\x08\0\0\0\2\0" TIFF_SIZE "\0\0\0\0"));
-	expect_both("truncated", "a.tif", BYTES("II+\0\x08\0\0\0\x10\0\0\0\0\0\0\0"));
-}
-
+/* Those that PIL refuses are in tests/mount/damage.py. */
 TEST(fields_that_readers_do_not_look_at_may_be_wrong)
 {
+	expect_both("usable wrong-extension", "a.jpg", BYTES("\0\0\0\x0cjP  \r\n\x87\n...."));
+	expect_both("corrupt", "a.webp", BYTES("RIFF\4\0\0\0WAVE"));
+	expect_both("truncated", "a.tif", BYTES("II+\0\x08\0\0\0\x10\0\0\0\0\0\0\0"));
 	/* Where the pixels begin, if nowhere; planes; and how many bytes a strip has. */
 	expect_both("good", "a.bmp",
 		    BYTES("BM\0\0\0\0\0\0\0\0\0\0\0\0\x28\0\0\0\2\0\0\0\2\0\0\0\0\0\x18\0" BMP_REST
@@ -553,33 +429,24 @@ static uint32_t next_random(uint32_t *seed)
 	return *seed >> 8;
 }
 
-static void change(struct buf *bytes, uint32_t *seed)
-{
-	size_t changes = 1 + next_random(seed) % 4;
-
-	while (changes-- > 0)
-		bytes->data[next_random(seed) % bytes->len] = (char)next_random(seed);
-	if (next_random(seed) % 4 == 0)
-		bytes->len = 1 + next_random(seed) % bytes->len;
-}
-
 TEST(any_damage_gives_an_answer)
 {
 	struct check_finding finding;
 	uint32_t seed = 1;
 
-	for (size_t round = 0; round < 4000; round++) {
-		SCOPE(buf_release) struct buf bytes = BUF_INIT;
+	for (size_t round = 0; round < 4400; round++) {
 		const struct file *whole = &wholes[round % WHOLES];
+		SCOPE(buf_release) struct buf bytes = BUF_INIT;
 
-		buf_add(&bytes, whole->data, whole->len);
-		change(&bytes, &seed);
-		check(CHECK_DECODE, whole->name, bytes.data, bytes.len, &finding);
-	}
-	for (size_t round = 0; round < 400; round++) {
-		SCOPE(buf_release) struct buf bytes = make_jpeg(hows[round % HOWS]);
-
-		change(&bytes, &seed);
-		check(CHECK_DECODE, "a.jpg", bytes.data, bytes.len, &finding);
+		if (round % 11 == 0)
+			bytes = make_jpeg(hows[round / 11 % HOWS]);
+		else
+			buf_add(&bytes, whole->data, whole->len);
+		for (uint32_t changes = next_random(&seed) % 4; changes < 4; changes++)
+			bytes.data[next_random(&seed) % bytes.len] = (char)next_random(&seed);
+		if (next_random(&seed) % 4 == 0)
+			bytes.len = 1 + next_random(&seed) % bytes.len;
+		check(CHECK_DECODE, round % 11 ? whole->name : "a.jpg", bytes.data, bytes.len,
+		      &finding);
 	}
 }

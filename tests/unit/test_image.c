@@ -19,7 +19,7 @@ static const struct sample {
 	 BYTES("\xff\xd8\xff\xe0\0\x10JFIF\0\1\1\0\0\1\0\1\0\0"
 	       "\xff\xc0\0\x0b\x08\x01\x77\x01\xf4\1\1\x11\0"
 	       "\xff\xda\0\x08\1\1\0\0\x3f\0"),
-	 IMAGE_JPEG, 500, 375, 43},
+	 IMAGE_JPEG, 500, 375, 33},
 	{"progressive colour JPEG behind a comment with a frame marker in it",
 	 BYTES("\xff\xd8\xff\xfe\0\x0a\xff\xc0\0\x0b\x08\0\1\0"
 	       "\xff\xc2\0\x11\x08\0\x20\0\x40\3\1\x22\0\2\x11\1\3\x11\1"
@@ -107,14 +107,6 @@ static struct dataset_image inspect(const uint8_t *data, size_t len)
 	return image;
 }
 
-static void expect_unknown(const uint8_t *data, size_t len)
-{
-	struct dataset_image image = inspect(data, len);
-
-	assert_int_equal(image.kind, IMAGE_UNKNOWN);
-	assert_int_equal(image.width, 0);
-}
-
 static void expect_no_size(enum format_image kind, const uint8_t *data, size_t len)
 {
 	struct dataset_image image = inspect(data, len);
@@ -124,30 +116,20 @@ static void expect_no_size(enum format_image kind, const uint8_t *data, size_t l
 	assert_int_equal(image.height, 0);
 }
 
-TEST(every_kind_is_known_by_its_header)
+TEST(a_header_gives_kind_and_size_and_one_that_is_cut_off_the_right_size_or_none)
 {
 	for (size_t i = 0; i < SAMPLES; i++) {
-		struct dataset_image image = inspect(samples[i].data, samples[i].len);
+		struct dataset_image image = {0};
 
-		if (image.kind != samples[i].kind || image.width != samples[i].width ||
-		    image.height != samples[i].height)
-			fail_msg("%s: kind %d, %ux%u", samples[i].name, image.kind, image.width,
-				 image.height);
-	}
-}
-
-TEST(a_header_that_is_cut_off_gives_the_right_size_or_none)
-{
-	for (size_t i = 0; i < SAMPLES; i++) {
 		for (size_t len = 0; len <= samples[i].len; len++) {
-			struct dataset_image image = inspect(samples[i].data, len);
-
+			image = inspect(samples[i].data, len);
 			if (image.width == 0 && len < samples[i].known_at)
 				continue;
 			if (image.width != samples[i].width || image.height != samples[i].height)
 				fail_msg("%s, %zu bytes: %ux%u", samples[i].name, len, image.width,
 					 image.height);
 		}
+		assert_int_equal(image.kind, samples[i].kind);
 	}
 }
 
@@ -191,31 +173,23 @@ TEST(a_header_may_lie_anywhere)
 	assert_int_equal(image_directory(jpeg, IMAGE_START), 0);
 }
 
-TEST(a_jpeg_whose_scan_is_missing_has_the_size_of_its_frame)
-{
-	struct dataset_image image = inspect(samples[0].data, samples[0].len - 10);
-
-	assert_int_equal(image.width, 500);
-	assert_int_equal(image.height, 375);
-}
-
 TEST(words_that_look_like_magic_are_no_images)
 {
-	expect_unknown(BYTES(""));
-	expect_unknown(BYTES("BMW 320d, first owner, new tyres, no rust"));
-	expect_unknown(BYTES("P5 is the chapter about photographs"));
-	expect_unknown(BYTES("P3\n1 2\n"));
-	expect_unknown(BYTES("P6\n640 480\n70000\n"));
-	expect_unknown(BYTES("P6\n99999999999 1\n255\n"));
-	expect_unknown(BYTES("RIFF\x24\0\0\0WAVEfmt \x10\0\0\0"));
-	expect_unknown(BYTES("\xff\xd8"));
-	expect_unknown(BYTES("\xff\x0a"));
-	expect_unknown(
-		BYTES("\0\0\0\x14"
-		      "ftypheic\0\0\0\0mif1"));
-	expect_unknown(
-		BYTES("\0\0\0\x10"
-		      "ftypmif1\0\0\0\0avif"));
+	expect_no_size(IMAGE_UNKNOWN, BYTES(""));
+	expect_no_size(IMAGE_UNKNOWN, BYTES("BMW 320d, first owner, new tyres, no rust"));
+	expect_no_size(IMAGE_UNKNOWN, BYTES("P5 is the chapter about photographs"));
+	expect_no_size(IMAGE_UNKNOWN, BYTES("P3\n1 2\n"));
+	expect_no_size(IMAGE_UNKNOWN, BYTES("P7 1 1 255 a"));
+	expect_no_size(IMAGE_UNKNOWN, BYTES("P5 0 1 255 a"));
+	expect_no_size(IMAGE_UNKNOWN, BYTES("P6\n640 480\n70000\n"));
+	expect_no_size(IMAGE_UNKNOWN, BYTES("P6\n99999999999 1\n255\n"));
+	expect_no_size(IMAGE_UNKNOWN, BYTES("RIFF\x24\0\0\0WAVEfmt \x10\0\0\0"));
+	expect_no_size(IMAGE_UNKNOWN, BYTES("\xff\xd8"));
+	expect_no_size(IMAGE_UNKNOWN, BYTES("\xff\x0a"));
+	expect_no_size(IMAGE_UNKNOWN, BYTES("\0\0\0\x14"
+					    "ftypheic\0\0\0\0mif1"));
+	expect_no_size(IMAGE_UNKNOWN, BYTES("\0\0\0\x10"
+					    "ftypmif1\0\0\0\0avif"));
 }
 
 TEST(a_size_that_makes_no_sense_is_none)
@@ -233,29 +207,4 @@ TEST(a_size_that_makes_no_sense_is_none)
 	expect_no_size(IMAGE_JXL, BYTES("\0\0\0\x0cJXL \r\n\x87\n\0\0\0\0jxlc\xff\x0b\x51\x41"));
 	expect_no_size(IMAGE_WEBP, BYTES("RIFF\x24\0\0\0WEBPVP8 \x18\0\0\0\x30\1\0\x9d\1\x2b"
 					 "\x20\3\x10\0"));
-}
-
-static uint32_t next_random(uint32_t *seed)
-{
-	*seed = *seed * 1664525u + 1013904223u;
-	return *seed >> 8;
-}
-
-/* inspect() itself checks what must hold for any bytes. */
-TEST(any_damage_gives_an_answer)
-{
-	uint8_t bytes[128];
-	uint32_t seed = 1;
-
-	for (size_t round = 0; round < 40000; round++) {
-		const struct sample *sample = samples + round % SAMPLES;
-		size_t changes = 1 + next_random(&seed) % 4;
-
-		assert_true(sample->len <= sizeof(bytes));
-		memcpy(bytes, sample->data, sample->len);
-		while (changes-- > 0)
-			bytes[next_random(&seed) % sample->len] = (uint8_t)next_random(&seed);
-		inspect(bytes, 1 + next_random(&seed) % sample->len);
-		inspect(bytes, sample->len);
-	}
 }

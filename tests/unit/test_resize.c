@@ -39,19 +39,6 @@ static void fill_random(struct pixels *pixels)
 	}
 }
 
-/* Of 4 pixels to 2 the triangles are 2 pixels wide to each side, and cut off at the border:
- * weights 3 3 1 of 7, and 1 3 3. */
-TEST(the_weights_are_those_of_a_triangle)
-{
-	SCOPE(pixels_release) struct pixels from = image(4, 1, 1);
-	SCOPE(pixels_release) struct pixels to = {0};
-
-	memcpy(from.data, "\0\x70\0\xe0", 4);
-	to = resized(&from, 2, 1);
-	assert_int_equal(to.data[0], 48);
-	assert_int_equal(to.data[1], (0x70 + 3 * 0xe0 + 3) / 7);
-}
-
 /* What PIL's resize() gives, filter BILINEAR, for the numbers of fill_random(). */
 TEST(the_pixels_are_those_of_pil)
 {
@@ -65,32 +52,6 @@ TEST(the_pixels_are_those_of_pil)
 	fill_random(&from);
 	to = resized(&from, 4, 3);
 	assert_memory_equal(to.data, expected, sizeof(expected));
-}
-
-TEST(a_picture_of_the_same_size_is_the_same)
-{
-	SCOPE(pixels_release) struct pixels from = image(17, 5, 3);
-	SCOPE(pixels_release) struct pixels to = {0};
-
-	fill_random(&from);
-	to = resized(&from, 17, 5);
-	assert_memory_equal(to.data, from.data, (size_t)17 * 5 * 3);
-}
-
-TEST(channels_and_directions_do_not_mix)
-{
-	SCOPE(pixels_release) struct pixels from = image(40, 30, 3);
-	SCOPE(pixels_release) struct pixels grey = image(40, 30, 1);
-	SCOPE(pixels_release) struct pixels to = {0};
-	SCOPE(pixels_release) struct pixels to_grey = {0};
-
-	fill_random(&from);
-	for (size_t i = 0; i < (size_t)40 * 30; i++)
-		grey.data[i] = from.data[3 * i + 1];
-	to = resized(&from, 13, 30);
-	to_grey = resized(&grey, 13, 30);
-	for (size_t i = 0; i < (size_t)13 * 30; i++)
-		assert_int_equal(to.data[3 * i + 1], to_grey.data[i]);
 }
 
 /* Whatever the sides, weights come to 1: nothing wraps around at white. */

@@ -122,29 +122,6 @@ TEST(sizes_are_those_of_torchvision)
 	}
 }
 
-TEST(one_that_is_decoded_at_a_fraction_has_the_size_all_the_same)
-{
-	const struct jpeg_recipe recipe = {.width = 333, .height = 211, .colour = JCS_RGB};
-	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
-
-	jpeg_fixture(&recipe, &from);
-	for (uint32_t side = 1; side < 211; side += side < 30 ? 1 : 20) {
-		const struct transform how = {.resize = side, .store = STORE_PPM};
-
-		expect_made(&how, &from, &to, MADE(IMAGE_PNM, 333 * side / 211, side));
-	}
-}
-
-TEST(thin_images_keep_a_pixel)
-{
-	const struct jpeg_recipe recipe = {.width = 500, .height = 1, .colour = JCS_RGB};
-	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
-
-	jpeg_fixture(&recipe, &from);
-	expect_made(&(struct transform){.max_side = 7}, &from, &to, MADE(IMAGE_JPEG, 7, 1));
-	expect_left(&(struct transform){.resize = 7}, &from, "");
-}
-
 /* --- what is not touched -------------------------------------------------------------- */
 
 TEST(what_is_no_jpeg_stays)
@@ -158,18 +135,6 @@ TEST(what_is_no_jpeg_stays)
 		assert_int_equal(buf_adds(&from, files[i]), 0);
 		expect_left(&how, &from, "");
 	}
-}
-
-TEST(cmyk_stays_cmyk)
-{
-	const struct transform how = {.resize = 15, .store = STORE_BMP, .optimize = true};
-	struct jpeg_recipe recipe = {.width = 40, .height = 30, .colour = JCS_CMYK};
-	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
-
-	jpeg_fixture(&recipe, &from);
-	expect_made(&how, &from, &to, MADE(IMAGE_JPEG, 20, 15));
-	expect_left(&(struct transform){.store = STORE_PPM}, &from,
-		    "CMYK, which no decoded image could say");
 }
 
 static uint8_t *frame_header(const struct buf *buf)
@@ -212,17 +177,6 @@ TEST(exif_and_profile_go_along_and_comments_do_not)
 	assert_true(contains(&to, TURNED, sizeof(TURNED) - 1));
 	assert_true(contains(&to, PROFILE, sizeof(PROFILE) - 1));
 	assert_false(contains(&to, "hello", 5));
-}
-
-TEST(what_exif_turns_stays_a_jpeg)
-{
-	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
-
-	jpeg_fixture(&turned, &from);
-	expect_made(&(struct transform){.resize = 30, .store = STORE_BMP}, &from, &to,
-		    MADE(IMAGE_JPEG, 50, 30));
-	expect_left(&(struct transform){.store = STORE_PPM}, &from,
-		    "EXIF asks to turn it, which no decoded image could say");
 }
 
 /* --- optimized ------------------------------------------------------------------------ */
@@ -351,19 +305,6 @@ TEST(an_image_that_is_cut_off_is_never_transformed)
 		for (from.len--; from.len > 2; from.len -= 1 + from.len / 100)
 			expect_bad(&works[i / 2], &from, "libjpeg: ");
 	}
-}
-
-TEST(what_libjpeg_warns_of_is_damage)
-{
-	SCOPE(buf_release) struct buf from = BUF_INIT;
-
-	jpeg_fixture(&colour, &from);
-	from.len -= 2;
-	expect_bad(&works[0], &from, "libjpeg: Premature end of JPEG file");
-	memset(from.data + from.len / 2, 0, from.len / 4);
-	assert_int_equal(buf_add(&from, "\xff\xd9", 2), 0);
-	for (size_t i = 0; i < COUNT(works); i++)
-		expect_bad(&works[i], &from, "libjpeg: Corrupt JPEG data");
 }
 
 /* 65500 by 65500 pixels, in its words. */

@@ -57,6 +57,16 @@ def out(place):
     return place / "out"
 
 
+@pytest.fixture
+def packed(place):
+    """packed({path: bytes}): a pack of these files, of the folder `src` of the test."""
+    def make(files):
+        for path, data in files.items():
+            trees.write(place / "src" / path, data)
+        return foldfs.pack(place / "src", place / "pack", "--force")
+    return make
+
+
 def export(pack, target, kind, *options, status=0):
     return run(FOLDPACK, "export", f"--format={kind}", *options, pack, target, status=status)
 
@@ -126,12 +136,9 @@ def test_lmdb_of_many_samples_has_the_keys_in_frames_as_pickle_has(out):
 
 
 @pytest.mark.parametrize("count", [1, 2, 1000, 1001])
-def test_lmdb_of_few_samples_has_the_keys_as_pickle_has(count, place, out):
-    for number in range(count):
-        (place / "src/c").mkdir(parents=True, exist_ok=True)
-        (place / f"src/c/{number:04}.jpg").write_bytes(b"%d" % number)
-    foldfs.pack(place / "src", place / "pack")
-    export(place / "pack", out / "x", "lmdb")
+def test_lmdb_of_few_samples_has_the_keys_as_pickle_has(count, packed, place, out):
+    pack = packed({f"c/{number:04}.jpg": b"%d" % number for number in range(count)})
+    export(pack, out / "x", "lmdb")
     check_lmdb(place / "src", out / "x")
 
 
@@ -178,13 +185,12 @@ def test_tfrecord_shards_have_at_most_the_size_asked_for(tree, out):
     assert sum(a + b <= 400000 for a, b in zip(sizes, sizes[1:])) == 0
 
 
-def test_the_kind_of_an_image_is_what_it_is_not_what_it_is_called(place, out):
-    image = pytest.importorskip("PIL.Image")
-    (place / "src/c").mkdir(parents=True)
+def test_the_kind_of_an_image_is_what_it_is_not_what_it_is_called(packed, out):
+    image, files = pytest.importorskip("PIL.Image"), {}
     for name, kind in {"a.jpg": "PNG", "b.png": "JPEG", "c.bmp": "BMP"}.items():
-        image.new("RGB", (8, 8)).save(place / "src/c" / name, kind)
-    foldfs.pack(place / "src", place / "pack")
-    export(place / "pack", out / "x", "tfrecord")
+        image.new("RGB", (8, 8)).save(file := io.BytesIO(), kind)
+        files[f"c/{name}"] = file.getvalue()
+    export(packed(files), out / "x", "tfrecord")
     found = [tfrecord_reader.example(record)["image/format"]
              for _, _, record in tfrecord_reader.records(out / "x-00000-of-00001")]
     assert found == [b"PNG", b"JPEG", b"BMP"]
@@ -253,15 +259,12 @@ def test_webdataset_shards_have_at_most_the_size_asked_for(tree, out):
     assert [len(groups(shard)) for shard in large] == [1, 1]
 
 
-def test_webdataset_refuses_two_samples_with_one_key_unless_they_are_numbered(place, out):
-    (place / "src/c").mkdir(parents=True)
-    for name in ("1.jpg", "1.png", "2.jpg"):
-        (place / "src/c" / name).write_bytes(name.encode())
-    foldfs.pack(place / "src", place / "pack")
-    said = export(place / "pack", out / "x", "webdataset", status=1).err
+def test_webdataset_refuses_two_samples_with_one_key_unless_they_are_numbered(packed, place, out):
+    pack = packed({f"c/{name}": name.encode() for name in ("1.jpg", "1.png", "2.jpg")})
+    said = export(pack, out / "x", "webdataset", status=1).err
     assert "c/1.jpg and c/1.png would have one key; --keys=number numbers the samples" in said
     assert os.listdir(out) == []
-    export(place / "pack", out / "x", "webdataset", "--keys=number")
+    export(pack, out / "x", "webdataset", "--keys=number")
     check_webdataset(place / "src", [out / "x-000000.tar"], key="{:08}".format)
 
 
@@ -315,18 +318,13 @@ def test_orders(tree, out, place):
         path for path in names(out / "one") if path in large]
 
 
-@pytest.fixture
-def mixed(place):
-    root = place / "mixed"
-    for path in ("a/1.jpg", "a/labels.json", "b/2.jpg", "README", "b/deep/3.jpg"):
-        trees.write(root / path, path.encode())
-    (root / "b/empty").mkdir()
-    os.symlink("1.jpg", root / "a/link.jpg")
-    return foldfs.pack(root, place / "mixed.lmdb")
-
-
 @pytest.mark.parametrize("kind", FORMATS)
-def test_what_a_format_does_not_hold_is_never_left_out_in_silence(mixed, out, kind):
+def test_what_a_format_does_not_hold_is_never_left_out_in_silence(packed, place, out, kind):
+    (place / "src/b/empty").mkdir(parents=True)
+    (place / "src/a").mkdir()
+    os.symlink("1.jpg", place / "src/a/link.jpg")
+    mixed = packed(dict.fromkeys(["a/1.jpg", "a/labels.json", "b/2.jpg", "README", "b/deep/3.jpg"],
+                                 b"data"))
     said = export(mixed, out / "x", kind, status=1).err
     for line in ("README: not in the folder of a class", "a/labels.json: not an image by its name",
                  "a/link.jpg: a symbolic link", "b/empty: an empty folder",
@@ -338,44 +336,28 @@ def test_what_a_format_does_not_hold_is_never_left_out_in_silence(mixed, out, ki
     assert "3 samples, 2 labels" in said
 
 
-def test_the_first_ten_are_named(place, out):
-    (place / "src/c").mkdir(parents=True)
-    for number in range(1234):
-        (place / f"src/c/{number}.txt").write_bytes(b"")
-    (place / "src/c/x.jpg").write_bytes(b"x")
-    foldfs.pack(place / "src", place / "pack")
-    said = export(place / "pack", out / "x", "lmdb", status=1).err
+def test_the_first_ten_are_named(packed, out):
+    pack = packed({**{f"c/{number}.txt": b"" for number in range(1234)}, "c/x.jpg": b"x"})
+    said = export(pack, out / "x", "lmdb", status=1).err
     assert said.count("not an image by its name") == 10 and "and 1,224 more" in said
 
 
-def test_names_that_a_line_cannot_hold_are_refused(place, out):
-    (place / "src/c").mkdir(parents=True)
-    (place / "src/c/new\nline.jpg").write_bytes(b"x")
-    (place / "src/c/.jpg").write_bytes(b"x")
-    foldfs.pack(place / "src", place / "pack")
-    assert "a newline in its path" in export(place / "pack", out / "x", "lmdb", status=1).err
-    assert "no name before its suffix" in export(place / "pack", out / "x", "webdataset",
-                                                 status=1).err
-    (place / "src/c").rename(place / "src/c\n")
-    foldfs.pack(place / "src", place / "other")
-    assert "the class of label 0 has a newline" in export(place / "other", out / "x", "tfrecord",
-                                                          status=1).err
+@pytest.mark.parametrize("name, kind, said", [
+    ("c/new\nline.jpg", "lmdb", "a newline in its path"),
+    ("c/new\nline/a.jpg", "lmdb", "a newline in its path"),
+    ("c/.jpg", "webdataset", "no name before its suffix"),
+    ("c\n/a.jpg", "tfrecord", "the class of label 1 has a newline in its name")])
+def test_names_that_a_line_cannot_hold_are_refused(packed, out, name, kind, said):
+    pack = packed({name: b"x", "c/b.jpg": b"x"})
+    assert said in export(pack, out / "x", kind, status=1).err
+    if kind == "lmdb":
+        export(pack, out / "x", kind, "--skip-others", status=4)
+        assert (out / "x.names.txt").read_text() == "c/b.jpg\n"
 
 
-def test_a_folder_within_a_class_that_a_line_cannot_hold_is_refused(place, out):
-    (place / "src/c/new\nline").mkdir(parents=True)
-    (place / "src/c/new\nline/a.jpg").write_bytes(b"x")
-    (place / "src/c/b.jpg").write_bytes(b"x")
-    foldfs.pack(place / "src", place / "pack")
-    assert "a newline in its path" in export(place / "pack", out / "x", "lmdb", status=1).err
-    export(place / "pack", out / "x", "lmdb", "--skip-others", status=4)
-    assert (out / "x.names.txt").read_text() == "c/b.jpg\n"
-
-
-def test_splits_are_exported_one_at_a_time(place, out):
-    for path in ("train/a/1.jpg", "train/b/2.jpg", "val/a/3.jpg"):
-        trees.write(place / "src" / path, path.encode())
-    pack = foldfs.pack(place / "src", place / "pack")
+def test_splits_are_exported_one_at_a_time(packed, place, out):
+    pack = packed({path: path.encode() for path in ("train/a/1.jpg", "train/b/2.jpg",
+                                                    "val/a/3.jpg")})
     said = export(pack, out / "x", "lmdb", status=1).err
     assert "holds splits, not classes; choose one, by --root=train" in said
     export(pack, out / "train", "lmdb", "--root=train")
@@ -401,9 +383,12 @@ def test_wrong_words_are_a_usage_error(tree, out, words, text):
     assert text in run(FOLDPACK, "export", *words, tree[1], out / "x", status=2).err
 
 
-def test_more_shards_than_samples_are_refused(tree, out):
+def test_more_shards_than_samples_or_a_folder_in_their_place_are_refused(tree, out):
     said = export(tree[1], out / "x", "tfrecord", "--shards=343", status=1).err
     assert "343 shards are too many for 342 samples" in said
+    (out / "x").mkdir()
+    said = export(tree[1], out / "x", "lmdb", "--force", status=1).err
+    assert "exists, and is not a file" in said
 
 
 # --- the script that writes -------------------------------------------------------------------
@@ -428,21 +413,15 @@ def test_what_it_needs_is_named_where_it_is_missing(tree, place, out, name, modu
     ("tfrecord", "x.tfindex-00000-of-00002"), ("webdataset", "x-000001.tar.foldpack-partial")])
 def test_nothing_is_replaced_without_force(tree, out, kind, name):
     (out / name).write_bytes(b"precious")
-    shards = [] if kind == "lmdb" else ["--shards=2"]
+    (out / f"{name}.partial").write_bytes(b"a download")
+    before, shards = all_files(out), [] if kind == "lmdb" else ["--shards=2"]
     said = export(tree[1], out / "x", kind, *shards, status=1).err
     assert f"{out}/{name}: exists; --force replaces it" in said
-    assert all_files(out) == {name: b"precious"}
+    assert all_files(out) == before
     export(tree[1], out / "x", kind, *shards, "--force")
     assert not [path for path in os.listdir(out) if path.endswith(".foldpack-partial")]
     assert all_files(out).get(name) != b"precious"
-
-
-@pytest.mark.parametrize("kind, name", [("lmdb", "x"), ("webdataset", "x-000000.tar")])
-def test_a_download_beside_the_target_stays_as_it_is(tree, out, kind, name):
-    (out / f"{name}.partial").write_bytes(b"precious")
-    export(tree[1], out / "x", kind)
-    export(tree[1], out / "x", kind, "--force")
-    assert (out / f"{name}.partial").read_bytes() == b"precious"
+    assert (out / f"{name}.partial").read_bytes() == b"a download"
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -486,12 +465,6 @@ def test_what_is_no_pack_is_exported_as_well(images, out):
     assert names(out / "again") == names(out / "direct")
 
 
-def test_force_replaces_no_folder(tree, out):
-    (out / "x").mkdir()
-    done = export(tree[1], out / "x", "lmdb", "--force", status=1)
-    assert "exists, and is not a file" in done.err
-
-
 @pytest.mark.parametrize("kind", FORMATS)
 def test_damage_ends_it_and_nothing_is_left(tree, place, out, kind):
     copy = place / "copy"
@@ -505,11 +478,8 @@ def test_damage_ends_it_and_nothing_is_left(tree, place, out, kind):
 
 @is_root
 @pytest.mark.parametrize("kind", FORMATS)
-def test_a_full_disk_is_said_and_nothing_is_left(bulk, place, kind):
-    (place / "src/c").mkdir(parents=True)
-    for number in range(20):
-        (place / f"src/c/{number}.jpg").write_bytes(trees.noise(number, 1 << 20))
-    foldfs.pack(place / "src", place / "pack")
+def test_a_full_disk_is_said_and_nothing_is_left(bulk, packed, place, kind):
+    packed({f"c/{number}.jpg": trees.noise(number, 1 << 20) for number in range(20)})
     with small_filesystem(place / "small", "12m") as small:
         said = export(place / "pack", small / "x", kind, status=1).err
         assert f"{small}/x: No space left on device; nothing was left behind" in said

@@ -1,5 +1,5 @@
-/* Which classes a dataset has: pack/tool/read/classes.h. */
-#include "pack/tool/read/classes.h"
+/* Which classes a dataset has: pack/tool/read/summary.h. */
+#include "pack/tool/read/summary.h"
 
 #include "pack_fixture.h"
 #include "tests/unit/test.h"

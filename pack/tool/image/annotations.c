@@ -252,15 +252,6 @@ static void take_in_row(struct annotations_scan *scan, enum number kind)
 	scan->piece.sure |= scan->piece.line && !scan->piece.words;
 }
 
-static void take_in_group(struct annotations_scan *scan, enum number kind, double value)
-{
-	if (scan->group.count++ == 0)
-		scan->group.first = value;
-	scan->group.equal = scan->group.first == value;
-	scan->group.pixels |= kind == NUMBER_PIXELS;
-	scan->group.fraction |= kind == NUMBER_FRACTION || kind == NUMBER_LARGE;
-}
-
 static void open_group(struct annotations_scan *scan)
 {
 	scan->depth++;
@@ -337,7 +328,11 @@ static void take_number(struct annotations_scan *scan, const char *text, size_t 
 	scan->piece.numbers++;
 	scan->line_numbers++;
 	take_in_row(scan, kind);
-	take_in_group(scan, kind, value);
+	if (scan->group.count++ == 0)
+		scan->group.first = value;
+	scan->group.equal = scan->group.first == value;
+	scan->group.pixels |= kind == NUMBER_PIXELS;
+	scan->group.fraction |= kind == NUMBER_FRACTION || kind == NUMBER_LARGE;
 	if (named && (kind == NUMBER_PIXELS || kind == NUMBER_SMALL))
 		scan->places += named_take(&scan->named, named, value);
 }

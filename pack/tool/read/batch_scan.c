@@ -10,19 +10,6 @@
 
 /* --- the bytes of a batch -------------------------------------------------------------------- */
 
-/* In huge pages a batch is one request to the device. In small pages it would be many, since a
- * request takes some 250 of them. */
-static int batch_reader_init(struct batch_reader *reader, struct dataset *dataset)
-{
-	void *memory;
-
-	if (posix_memalign(&memory, HUGE_PAGE, BATCH_BYTES + 2 * READER_PAGE) != 0)
-		return -ENOMEM;
-	madvise(memory, BATCH_BYTES, MADV_HUGEPAGE);
-	*reader = (struct batch_reader){.dataset = dataset, .memory = memory};
-	return 0;
-}
-
 /* Reads whole pages; from the page cache if that has all of them. The pack may end within the last
  * page. */
 void batch_reader_read(struct batch_reader *reader, const struct batch *batch)
@@ -95,6 +82,7 @@ static void scan_release(struct batch_scan *scan)
 static int scan_prepare(struct batch_scan *scan)
 {
 	const struct batch_scan_params *params = scan->params;
+	void *memory;
 	int r;
 
 	/* Enough that a slow batch keeps no thread waiting. */
@@ -110,8 +98,15 @@ static int scan_prepare(struct batch_scan *scan)
 	r = batch_sort(params->dataset, params->files, params->count);
 	scan->batches = (struct batch_list){
 		.dataset = params->dataset, .files = params->files, .count = params->count};
-	for (; r == 0 && scan->jobs < params->jobs; scan->jobs++)
-		r = batch_reader_init(&scan->readers[scan->jobs], params->dataset);
+	/* In huge pages a batch is one request to the device. In small pages it would be many,
+	 * since a request takes some 250 of them. */
+	for (; r == 0 && scan->jobs < params->jobs; scan->jobs++) {
+		if (posix_memalign(&memory, HUGE_PAGE, BATCH_BYTES + 2 * READER_PAGE) != 0)
+			return -ENOMEM;
+		madvise(memory, BATCH_BYTES, MADV_HUGEPAGE);
+		scan->readers[scan->jobs] =
+			(struct batch_reader){.dataset = params->dataset, .memory = memory};
+	}
 	return r;
 }
 

@@ -22,38 +22,18 @@ static const struct opt_command command = {
 	.elsewhere = CMD_ELSEWHERE,
 };
 
-/* Whether there are bytes to write; says why not. */
-static int check_is_file(const char *pack, const struct dataset *dataset, uint32_t number,
-			 const char *path)
-{
-	const struct dataset_entry entry = dataset_entry(dataset, number);
-	const char *target;
-	size_t len;
-
-	if (entry.kind == FORMAT_DIRECTORY)
-		return log_fail(EXIT_FAILED, "%s: %s: a directory; name a file in it", pack, path);
-	if (entry.kind == FORMAT_SYMLINK) {
-		target = dataset_target(dataset, number, &len);
-		return log_fail(EXIT_FAILED,
-				"%s: %s: a symbolic link to '%.*s'; name the file itself", pack,
-				path, (int)len, target);
-	}
-	return EXIT_DONE;
-}
-
 /* An extent at a time, so that only checked bytes are written. */
-static int copy_file(const char *pack, struct dataset *dataset, uint32_t number, const char *path)
+static int copy_file(const char *pack, struct dataset *dataset, const struct dataset_entry *entry,
+		     const char *path)
 {
 	SCOPE_FREE char *buf = malloc(FORMAT_EXTENT);
-	struct dataset_entry entry;
 	ssize_t n;
 	int r;
 
 	if (!buf)
 		return log_fail(EXIT_FAILED, "%s: %s: %s", pack, path, strerror(ENOMEM));
-	entry = dataset_entry(dataset, number);
-	for (uint64_t at = 0; at < entry.size; at += (uint64_t)n) {
-		n = dataset_read(dataset, entry.inode, buf, FORMAT_EXTENT, at);
+	for (uint64_t at = 0; at < entry->size; at += (uint64_t)n) {
+		n = dataset_read(dataset, entry->inode, buf, FORMAT_EXTENT, at);
 		if (n <= 0) {
 			r = n == 0 ? -EBADMSG : (int)n;
 			log_error("%s: %s: byte %lu and on: %s%s", pack, path, at,
@@ -75,8 +55,11 @@ int cmd_cat(int argc, char **argv)
 	SCOPE(cmd_close) struct dataset *dataset = NULL;
 	struct settings settings = {0};
 	const struct cmd_line line = CMD_LINE(&command, &settings, 2, 2);
+	struct dataset_entry entry;
+	const char *target;
 	uint32_t number;
 	char **args;
+	size_t len;
 	int r = cmd_parse(&line, argc, argv, &args);
 
 	if (r != CMD_RUN)
@@ -84,9 +67,18 @@ int cmd_cat(int argc, char **argv)
 	r = cmd_open(args[0], &settings.common, &dataset);
 	if (r == EXIT_DONE)
 		r = cmd_find(args[0], dataset, args[1], &number);
-	if (r == EXIT_DONE)
-		r = check_is_file(args[0], dataset, number, args[1]);
-	if (r == EXIT_DONE)
-		r = cmd_load(args[0], dataset, DATASET_CHECKSUMS);
-	return r == EXIT_DONE ? copy_file(args[0], dataset, number, args[1]) : r;
+	if (r != EXIT_DONE)
+		return r;
+	entry = dataset_entry(dataset, number);
+	if (entry.kind == FORMAT_DIRECTORY)
+		return log_fail(EXIT_FAILED, "%s: %s: a directory; name a file in it", args[0],
+				args[1]);
+	if (entry.kind == FORMAT_SYMLINK) {
+		target = dataset_target(dataset, number, &len);
+		return log_fail(EXIT_FAILED,
+				"%s: %s: a symbolic link to '%.*s'; name the file itself", args[0],
+				args[1], (int)len, target);
+	}
+	r = cmd_load(args[0], dataset, DATASET_CHECKSUMS);
+	return r == EXIT_DONE ? copy_file(args[0], dataset, &entry, args[1]) : r;
 }

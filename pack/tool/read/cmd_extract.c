@@ -6,7 +6,6 @@
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/read/batch_scan.h"
 #include "pack/tool/read/extract.h"
-#include "pack/tool/read/subtree.h"
 #include "pack/tool/work/interrupt.h"
 #include <fcntl.h>
 #include <string.h>
@@ -54,7 +53,7 @@ struct extract {
 	bool said_end;	/* why no others follow */
 	struct progress progress;
 	uint64_t damaged, exist, failed; /* entries; `failed` for any other reason */
-	struct attributes_refused refused[ATTRIBUTES_REFUSALS];
+	struct extract_refused refused[REFUSALS];
 };
 
 static void extract_release(struct extract *extract)
@@ -98,38 +97,28 @@ static int on_fault(void *context, uint32_t number, int error)
 	return extract->said_end ? error : 0;
 }
 
-/* Returns whether there is any. */
-static bool say_refused(const struct extract *extract)
-{
-	static const char *const lines[ATTRIBUTES_REFUSALS][2] = {
-		[ATTRIBUTES_MODE] = {"modes that could not be set", "fchmod"},
-		[ATTRIBUTES_TIME] = {"times that could not be set", "utimensat"},
-		[ATTRIBUTES_LINK] = {"hard links that became files of their own", "linkat"},
-	};
-	char count[SIZE_TEXT];
-	bool any = false;
-
-	for (unsigned kind = 0; kind < ATTRIBUTES_REFUSALS; kind++) {
-		const struct attributes_refused *refused = &extract->refused[kind];
-
-		if (!refused->count)
-			continue;
-		log_notice("%s: %s: %s (%s: %s)", extract->dest, lines[kind][0],
-			   count_format(refused->count, count), lines[kind][1],
-			   strerror(-refused->error));
-		any = true;
-	}
-	return any;
-}
-
 static int conclude_extract(struct extract *extract)
 {
+	static const char *const lines[REFUSALS][2] = {
+		[REFUSED_MODE] = {"modes that could not be set", "fchmod"},
+		[REFUSED_TIME] = {"times that could not be set", "utimensat"},
+		[REFUSED_LINK] = {"hard links that became files of their own", "linkat"},
+	};
 	char files[SIZE_TEXT], bytes[SIZE_TEXT];
 	uint64_t done = extract->progress.files, size = extract->progress.bytes;
 	double seconds = progress_end(&extract->progress);
-	bool refused = say_refused(extract);
+	bool any = false;
 	int r;
 
+	for (unsigned kind = 0; kind < REFUSALS; kind++) {
+		const struct extract_refused *refused = &extract->refused[kind];
+
+		if (refused->count)
+			log_notice("%s: %s: %s (%s: %s)", extract->dest, lines[kind][0],
+				   count_format(refused->count, files), lines[kind][1],
+				   strerror(-refused->error));
+		any |= refused->count > 0;
+	}
 	if (extract->damaged)
 		return log_fail(EXIT_DAMAGED,
 				"%s: %s %s damaged; copy the pack again from an intact copy",
@@ -140,7 +129,7 @@ static int conclude_extract(struct extract *extract)
 	log_info("%s: %s, %s in %.1f s", extract->dest, count_noun(done, "file", files),
 		 size_format(size, bytes), seconds);
 	r = extract->subtree.marks ? EXIT_DONE : cmd_copied(extract->pack, extract->dataset);
-	return refused ? EXIT_SKIPPED : r;
+	return any ? EXIT_SKIPPED : r;
 }
 
 static int run_extract(struct extract *extract)

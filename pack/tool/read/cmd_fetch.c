@@ -60,12 +60,6 @@ struct fetch {
 	bool refused;	  /* an error was printed why it cannot be opened */
 };
 
-static void fetch_release(struct fetch *fetch)
-{
-	progress_clear(&fetch->progress);
-	dataset_free(fetch->dataset);
-}
-
 /* --- checksums of a file that has none -------------------------------------------------------- */
 
 static int refuse_room(const struct fetch *fetch, const struct reader_blocks_stats *stats)
@@ -211,17 +205,6 @@ static int fetch_all(struct fetch *fetch)
 
 /* --- checking --------------------------------------------------------------------------------- */
 
-/* What cannot be read may be as it should be. */
-static void note_bad(struct fetch *fetch, int error)
-{
-	int none = 0;
-
-	if (error == -EBADMSG)
-		atomic_compare_exchange_strong(&fetch->error, &none, error);
-	else
-		atomic_store(&fetch->error, error);
-}
-
 /* Reading an extent that does not match its checksum fetches it again. */
 static void check_extent(void *context, size_t number)
 {
@@ -238,21 +221,16 @@ static void check_extent(void *context, size_t number)
 	buf = malloc(extent.size);
 	if (buf)
 		n = dataset_read(fetch->dataset, extent.entry, buf, extent.size, extent.from);
-	if (n != extent.size)
-		note_bad(fetch, n < 0 ? (int)n : -EBADMSG);
-	progress_add(&fetch->progress, 0, extent.size);
-}
+	if (n != extent.size) {
+		/* What cannot be read may be as it should be. */
+		int error = n < 0 ? (int)n : -EBADMSG, none = 0;
 
-static int refuse_bad(const struct fetch *fetch, int error)
-{
-	if (error == -EBADMSG)
-		return log_fail(
-			error,
-			"%s: parts of it do not match their checksums; 'foldpack verify' lists all "
-			"that is damaged",
-			fetch->pack);
-	return log_fail(error, "%s: could not be checked: %s; the same command continues",
-			fetch->pack, strerror(-error));
+		if (error == -EBADMSG)
+			atomic_compare_exchange_strong(&fetch->error, &none, error);
+		else
+			atomic_store(&fetch->error, error);
+	}
+	progress_add(&fetch->progress, 0, extent.size);
 }
 
 /* Returns 0; 1 (something was damaged on the disk, and is fetched again); -EINTR, which was not
@@ -264,40 +242,48 @@ static int check_all(struct fetch *fetch)
 					   .work = check_extent,
 					   .context = fetch};
 	struct reader_blocks_stats before, after;
+	int error;
 
 	reader_blocks_stats(fetch->reader, &before);
 	progress_again(&fetch->progress, "checking", 0, dataset_info(fetch->dataset)->super->bytes);
 	parallel_for_run(&check, dataset_extents(fetch->dataset));
 	if (interrupt_pending())
 		return -EINTR;
-	if (fetch->error)
-		return refuse_bad(fetch, fetch->error);
+	error = fetch->error;
+	if (error == -EBADMSG)
+		return log_fail(error,
+				"%s: parts of it do not match their checksums; 'foldpack verify' "
+				"lists all that is damaged",
+				fetch->pack);
+	if (error)
+		return log_fail(error, "%s: could not be checked: %s; the same command continues",
+				fetch->pack, strerror(-error));
 	reader_blocks_stats(fetch->reader, &after);
 	return after.damaged > before.damaged;
 }
 
-static int fetch_and_check(struct fetch *fetch)
+/* Fetches one pack. What it holds is released at the end of all. */
+static int fetch_pack(struct fetch *fetch)
 {
-	int r = 1;
+	char size[SIZE_TEXT];
+	double seconds;
+	int r;
 
+	progress_begin(&fetch->progress, "fetching", cmd_progress(&fetch->settings->common));
+	r = open_to_fetch(fetch);
+	if (r < 0)
+		return r;
+	r = 1;
 	for (unsigned round = 0; r == 1 && round < ROUNDS; round++) {
 		r = fetch_all(fetch);
 		if (r == 0)
 			r = check_all(fetch);
 		reader_blocks_drain(fetch->reader);
 	}
+	seconds = progress_end(&fetch->progress);
 	if (r == 1)
-		r = log_fail(-EIO, "%s: the disk cache loses what is written to it", fetch->pack);
-	return r;
-}
-
-/* --- the command ------------------------------------------------------------------------------ */
-
-static int conclude_fetch(struct fetch *fetch, int r)
-{
-	double seconds = progress_end(&fetch->progress);
-	char size[SIZE_TEXT];
-
+		return log_fail(-EIO, "%s: the disk cache loses what is written to it",
+				fetch->pack);
 	if (r == 0)
 		log_info("%s: %s in the disk cache, all good, after %.1f s", fetch->pack,
 			 size_format(dataset_info(fetch->dataset)->pack_bytes, size), seconds);
@@ -308,49 +294,32 @@ static int conclude_fetch(struct fetch *fetch, int r)
 	return r;
 }
 
-static int fetch_pack(struct fetch *fetch)
-{
-	int r;
+/* --- the command ------------------------------------------------------------------------------ */
 
-	progress_begin(&fetch->progress, "fetching", cmd_progress(&fetch->settings->common));
-	r = open_to_fetch(fetch);
-	return r < 0 ? r : conclude_fetch(fetch, fetch_and_check(fetch));
-}
-
-/* Fetches one pack after the other. All stay open until the end, so that none makes room for the
- * next. */
-static int fetch_packs(struct settings *settings, struct disk *disk, const struct names *names)
+/* One pack after the other. All stay open until the end, so that none makes room for the next. */
+static int fetch_named(struct settings *settings, const struct names *names)
 {
-	struct fetch *all = calloc(names->count, sizeof(*all));
+	SCOPE_FREE struct fetch *all = calloc(names->count, sizeof(*all));
 	size_t opened = 0;
-	int r = all ? 0 : -ENOMEM;
+	struct disk disk;
+	struct err err = {0};
+	int r = all ? disk_open(settings->cache_dir, log_notice_line, &disk, &err) : -ENOMEM;
 
-	if (!all)
-		log_error("%s", strerror(ENOMEM));
+	if (r < 0)
+		return cmd_status(NULL, r, &err);
 	while (r == 0 && opened < names->count) {
 		struct fetch *fetch = &all[opened];
 
 		fetch->settings = settings;
-		fetch->disk = disk;
+		fetch->disk = &disk;
 		fetch->pack = names->all[opened].name;
 		fetch->how = names->all[opened++].apart ? READER_APART : 0;
 		r = fetch_pack(fetch);
 	}
-	while (opened > 0)
-		fetch_release(&all[--opened]);
-	free(all);
-	return r;
-}
-
-static int fetch_named(struct settings *settings, const struct names *names)
-{
-	struct disk disk;
-	struct err err = {0};
-	int r = disk_open(settings->cache_dir, log_notice_line, &disk, &err);
-
-	if (r < 0)
-		return cmd_status(NULL, r, &err);
-	r = fetch_packs(settings, &disk, names);
+	while (opened > 0) {
+		progress_clear(&all[--opened].progress);
+		dataset_free(all[opened].dataset);
+	}
 	disk_release(&disk);
 	return r == -EINTR ? interrupt_die() : (int)exit_status_of(r);
 }

@@ -5,7 +5,6 @@
 #include "base/utf8.h"
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/read/listing.h"
-#include "pack/tool/read/subtree.h"
 #include <inttypes.h>
 
 struct settings {

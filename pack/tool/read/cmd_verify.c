@@ -233,22 +233,11 @@ static int check_bytes(struct verify *verify)
 
 /* --- the index -------------------------------------------------------------------------- */
 
-/* If the pages of the LMDB are damaged, its keys cannot be compared any further. */
-static int check_keys(struct verify *verify)
-{
-	struct err err = {0};
-	int r = dataset_check_keys(verify->dataset, say_fault, verify, &err);
-	const struct dataset_fault fault = {.damage = r == -EBADMSG ? "pages" : DAMAGE_UNREADABLE,
-					    .path = "",
-					    .len = 0,
-					    .text = err_text(&err, r)};
-
-	return r < 0 && r != -ENOMEM ? say_fault(verify, &fault) : r;
-}
-
 static int verify_all(struct verify *verify)
 {
 	size_t bytes = dataset_entries(verify->dataset) / 8 + 1;
+	struct dataset_fault fault = {.damage = DAMAGE_UNREADABLE, .path = ""};
+	struct err err = {0};
 	int r;
 
 	verify->damaged.entries = calloc(1, bytes);
@@ -263,7 +252,14 @@ static int verify_all(struct verify *verify)
 		r = check_bytes(verify);
 	if (r == 0 && verify->checksums == 0 && verify->base)
 		r = delta_check(verify->dataset, verify->base, say_fault, verify);
-	return r < 0 || dataset_is_unchecked(verify->dataset) ? r : check_keys(verify);
+	if (r < 0 || dataset_is_unchecked(verify->dataset))
+		return r;
+	r = dataset_check_keys(verify->dataset, say_fault, verify, &err);
+	/* If the pages of the LMDB are damaged, its keys cannot be compared any further. */
+	if (r == -EBADMSG)
+		fault.damage = "pages";
+	fault.text = err_text(&err, r);
+	return r < 0 && r != -ENOMEM ? say_fault(verify, &fault) : r;
 }
 
 /* --- the result ------------------------------------------------------------------------- */

@@ -34,7 +34,7 @@ struct large {
 struct extractor {
 	const struct extract_params *params;
 	struct dataset *dataset;
-	struct attributes attributes;
+	mode_t umask;
 	bool unnamed; /* files are made without a name */
 	struct dirstack *directories;
 	struct dirstack *first_names; /* for the first name of a hard link */
@@ -64,6 +64,57 @@ static void extract_name(const void *dataset, uint32_t number, char ret[FORMAT_N
 
 	memcpy(ret, entry.name, entry.name_len);
 	ret[entry.name_len] = '\0';
+}
+
+/* --- modes and times --------------------------------------------------------------------- */
+
+/* By any thread. */
+static void count_refused(const struct extractor *extractor, enum extract_refusal kind, int error)
+{
+	atomic_fetch_add(&extractor->params->refused[kind].count, 1);
+	atomic_store(&extractor->params->refused[kind].error, error);
+}
+
+static int set_attributes(const struct extractor *extractor, int fd, mode_t have, mode_t want,
+			  struct timespec mtime)
+{
+	int r = have != want && fchmod(fd, want) < 0 ? -errno : 0;
+
+	if (io_is_refused(r))
+		count_refused(extractor, REFUSED_MODE, r);
+	else if (r < 0)
+		return r;
+	r = futimens(fd, (struct timespec[2]){mtime, mtime}) < 0 ? -errno : 0;
+	if (!io_is_refused(r))
+		return r;
+	count_refused(extractor, REFUSED_TIME, r);
+	return 0;
+}
+
+/* The mode that a file is created with: without setuid and setgid, since its owner is the user who
+ * extracts. */
+static mode_t mode_of_file(const struct dataset_attr *attr)
+{
+	return attr->mode & 01777;
+}
+
+/* Of one that is complete. The default ACL of a folder that was made is that of the one above. So
+ * is the group, if that one hands it down. `found`: it was there before. */
+static int set_attributes_of_folder(const struct extractor *extractor, int fd, bool found,
+				    const struct dataset_attr *attr)
+{
+	bool acl = io_has_default_acl(fd);
+	mode_t have, want;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	have = st.st_mode & 07777;
+	if (found)
+		want = acl ? have : attr->mode & ~extractor->umask;
+	else
+		want = (attr->mode & (acl ? have | 07000 : ~extractor->umask)) | (have & S_ISGID);
+	return set_attributes(extractor, fd, have, want, attr->mtime);
 }
 
 static int report_failure(struct extractor *extractor, uint32_t number, int error)
@@ -112,14 +163,14 @@ static int extract_create(struct extractor *extractor, struct dirstack *director
 	ret->fd = -EISDIR;
 	if (extractor->unnamed) {
 		ret->fd = openat(ret->directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC,
-				 attributes_mode(&attr));
+				 mode_of_file(&attr));
 		if (ret->fd < 0)
 			ret->fd = -errno;
 	}
 	if (ret->fd == -EISDIR || io_is_refused(ret->fd)) {
 		SCOPE_LOCK(&extractor->creating[parent % EXTRACT_LOCKS]);
 		ret->named = true;
-		ret->fd = io_create(ret->directory, name, 0, attributes_mode(&attr));
+		ret->fd = io_create(ret->directory, name, 0, mode_of_file(&attr));
 	}
 	return ret->fd < 0 ? ret->fd : 0;
 }
@@ -130,12 +181,24 @@ static int conclude_file(struct extractor *extractor, uint32_t number, struct ne
 {
 	char name[FORMAT_NAME_MAX + 1];
 	struct dataset_attr attr;
+	mode_t want, have;
+	struct stat st;
 
 	extract_name(extractor->dataset, number, name);
 	if (error == 0)
 		error = dataset_attr(extractor->dataset, number, &attr);
-	if (error == 0)
-		error = attributes_set(&extractor->attributes, file->directory, file->fd, &attr);
+	if (error == 0 && fstat(file->fd, &st) < 0)
+		error = -errno;
+	if (error == 0) {
+		/* The kernel took the umask, or the default ACL, from the mode already, but not on
+		 * every filesystem. */
+		want = mode_of_file(&attr) & ~extractor->umask;
+		have = st.st_mode & 07777;
+		if (have != want && !(have & ~mode_of_file(&attr)) &&
+		    io_has_default_acl(file->directory))
+			want = have;
+		error = set_attributes(extractor, file->fd, have, want, attr.mtime);
+	}
 	if (error == 0 && !file->named) {
 		SCOPE_LOCK(&extractor->creating[pack_parent(extractor->dataset, number) %
 						EXTRACT_LOCKS]);
@@ -428,25 +491,8 @@ static int make_entry(struct extractor *extractor, uint32_t number)
 		return -errno;
 	if (utimensat(directory, name, (struct timespec[2]){attr.mtime, attr.mtime},
 		      AT_SYMLINK_NOFOLLOW) < 0)
-		attributes_refuse(&extractor->attributes, ATTRIBUTES_TIME, -errno);
+		count_refused(extractor, REFUSED_TIME, -errno);
 	return 0;
-}
-
-/* Links another name to a file that has been made. */
-static int make_hardlink(struct extractor *extractor, uint32_t made, uint32_t number)
-{
-	char first[FORMAT_NAME_MAX + 1], name[FORMAT_NAME_MAX + 1];
-	int from, to, r;
-
-	r = dirstack_enter(extractor->first_names, pack_parent(extractor->dataset, made), &from);
-	if (r == 0)
-		r = dirstack_enter(extractor->directories, pack_parent(extractor->dataset, number),
-				   &to);
-	if (r)
-		return r;
-	extract_name(extractor->dataset, made, first);
-	extract_name(extractor->dataset, number, name);
-	return linkat(from, first, to, name, 0) < 0 ? -errno : 0;
 }
 
 /* --- the tree --------------------------------------------------------------------------- */
@@ -481,12 +527,23 @@ static int make_link(struct extractor *extractor, uint32_t number)
 {
 	const struct dataset_entry entry = dataset_entry(extractor->dataset, number);
 	uint32_t *made = &extractor->made[entry.inode];
-	int r = *made == NOT_MADE ? 0 : make_hardlink(extractor, *made, number);
+	char first[FORMAT_NAME_MAX + 1], name[FORMAT_NAME_MAX + 1];
+	int from, to, r = 0;
 
+	if (*made != NOT_MADE) {
+		extract_name(extractor->dataset, *made, first);
+		extract_name(extractor->dataset, number, name);
+		r = dirstack_enter(extractor->first_names, pack_parent(extractor->dataset, *made),
+				   &from);
+		if (r == 0)
+			r = dirstack_enter(extractor->directories, entry.parent, &to);
+		if (r == 0 && linkat(from, first, to, name, 0) < 0)
+			r = -errno;
+	}
 	if (*made != NOT_MADE && !io_is_refused(r) && r != -EMLINK && r != -EXDEV)
 		return report_failure(extractor, number, r);
 	if (r < 0)
-		attributes_refuse(&extractor->attributes, ATTRIBUTES_LINK, r);
+		count_refused(extractor, REFUSED_LINK, r);
 	*made = number;
 	return extract_files(extractor, &number, 1, 1);
 }
@@ -511,8 +568,8 @@ static int finish_directories(struct extractor *extractor)
 		if (r == 0)
 			r = dirstack_enter(extractor->directories, number, &fd);
 		if (r == 0)
-			r = attributes_set_folder(&extractor->attributes, fd,
-						  bit_get(extractor->found, number), &attr);
+			r = set_attributes_of_folder(extractor, fd,
+						     bit_get(extractor->found, number), &attr);
 		r = report_failure(extractor, number, r);
 	}
 	return r;
@@ -521,9 +578,8 @@ static int finish_directories(struct extractor *extractor)
 int extract_tree(const struct extract_params *params)
 {
 	SCOPE(extractor_release)
-	struct extractor extractor = {.params = params,
-				      .dataset = params->dataset,
-				      .attributes = {io_umask(), params->refused}};
+	struct extractor extractor = {
+		.params = params, .dataset = params->dataset, .umask = io_umask()};
 	int r = extractor_prepare(&extractor);
 
 	for (uint32_t number = 1; r == 0 && number < dataset_entries(params->dataset); number++) {

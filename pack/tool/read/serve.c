@@ -465,30 +465,13 @@ static void add_option(void *context, const char *name, const char *value)
 	json_string(context, name, value ? value : "");
 }
 
-/* Signals wait until the script can end by them without a word. */
-static int become_script(const char *path, const char *told)
-{
-	const char *python = python_program_beside();
-	/* Names are UTF-8 in any locale. What Python warns of is nothing to the user. */
-	const char *const argv[] = {python, "-B", "-X", "utf8", "-W", "ignore", path, told, NULL};
-	sigset_t blocked;
-
-	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGINT);
-	sigaddset(&blocked, SIGTERM);
-	sigaddset(&blocked, SIGHUP);
-	sigprocmask(SIG_BLOCK, &blocked, NULL);
-	execvp(python, (char *const *)argv);
-	return log_fail(EXIT_FAILED,
-			"Python, which this command needs, does not start: %s: %s" PYTHON_WAY_OUT,
-			python, strerror(errno));
-}
-
 int serve_run(const struct serve *serve)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT, told = BUF_INIT;
 	struct json json = json_begin(&told);
+	const char *python = python_program_beside();
 	bool child = false;
+	sigset_t blocked;
 	int r = python_script("tools", serve->script, &path);
 
 	if (r < 0)
@@ -524,5 +507,18 @@ int serve_run(const struct serve *serve)
 	json_end(&json);
 	if (r == 0)
 		r = buf_adds(&told, "");
-	return r < 0 ? cmd_status(NULL, r, NULL) : become_script(path.data, told.data);
+	if (r < 0)
+		return cmd_status(NULL, r, NULL);
+	/* Signals wait until the script can end by them without a word. */
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGINT);
+	sigaddset(&blocked, SIGTERM);
+	sigaddset(&blocked, SIGHUP);
+	sigprocmask(SIG_BLOCK, &blocked, NULL);
+	/* Names are UTF-8 in any locale. What Python warns of is nothing to the user. */
+	execvp(python, (char *const *)(const char *const[]){python, "-B", "-X", "utf8", "-W",
+							    "ignore", path.data, told.data, NULL});
+	return log_fail(EXIT_FAILED,
+			"Python, which this command needs, does not start: %s: %s" PYTHON_WAY_OUT,
+			python, strerror(errno));
 }

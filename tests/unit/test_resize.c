@@ -1,7 +1,6 @@
-/* Making images smaller: pack/tool/image/resize.h, and the room for them, pack/tool/image/bitmap.h.
- */
+/* Making images smaller: pack/tool/image/bitmap.h. */
 #include "base/scope.h"
-#include "pack/tool/image/resize.h"
+#include "pack/tool/image/bitmap.h"
 #include "tests/unit/test.h"
 #include <string.h>
 

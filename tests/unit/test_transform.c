@@ -179,6 +179,89 @@ TEST(exif_and_profile_go_along_and_comments_do_not)
 	assert_false(contains(&to, "hello", 5));
 }
 
+#define BYTES(text) (text), sizeof(text) - 1
+#define EXIF	    "Exif\0\0"
+#define LITTLE	    EXIF "II*\0\x08\0\0\0"
+#define BIG	    EXIF "MM\0*\0\0\0\x08"
+#define XMP	    "http://ns.adobe.com/xap/1.0/\0<x:xmpmeta><rdf:RDF><rdf:Description "
+
+/* Whole, and cut anywhere. */
+TEST(exif_or_xmp_tells_how_a_picture_is_turned)
+{
+	static const struct {
+		const char *data;
+		size_t len;
+		unsigned expected;
+	} rows[] = {
+		{BYTES(LITTLE "\1\0\x12\1\3\0\1\0\0\0\6\0\0\0"), 6},
+		{BYTES(BIG "\0\1\1\x12\0\3\0\0\0\1\0\x08\0\0"), 8},
+		{BYTES(BIG "\0\2\1\x0f\0\2\0\0\0\4NoX\0\1\x12\0\3\0\0\0\1\0\3\0\0"), 3},
+		{BYTES(XMP "tiff:Orientation=\"6\"/>"), 6},
+		{BYTES(XMP "><tiff:Orientation>3</tiff:Orientation>"), 3},
+		{BYTES(XMP "tiff:Orientation=\"1\"/>"), 1},
+		/* What makes no sense means no turning. */
+		{BYTES(XMP "tiff:Orientation"), 1},
+		{BYTES(""), 1},
+		{BYTES(EXIF), 1},
+		{BYTES(EXIF "II*\0"), 1},
+		{BYTES(LITTLE "\1\0\x12\1\3\0\1\0\0\0\0\0\0\0"), 1},
+		{BYTES(LITTLE "\1\0\x12\1\3\0\1\0\0\0\x09\0\0\0"), 1},
+		{BYTES(LITTLE "\1\0\x12\1\2\0\1\0\0\0\6\0\0\0"), 1},
+		{BYTES(EXIF "II*\0\xff\xff\xff\xff\1\0\x12\1\3\0"), 1},
+		{BYTES(LITTLE "\xff\xff\x13\1\3\0\1\0\0\0\6\0\0\0"), 1},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		for (size_t len = 0; len <= rows[i].len; len++) {
+			const struct jpeg_recipe recipe = {
+				.width = 8,
+				.height = 8,
+				.colour = JCS_GRAYSCALE,
+				.segments = {{JPEG_APP0 + 1, rows[i].data, (unsigned)len}}};
+			SCOPE(buf_release) struct buf jpeg = BUF_INIT;
+			SCOPE(jpeg_head_release) struct jpeg_head head = {0};
+
+			jpeg_fixture(&recipe, &jpeg);
+			head = head_of(&jpeg);
+			assert_in_range(head.orientation, 1, 8);
+			if (len == rows[i].len && head.orientation != rows[i].expected)
+				fail_msg("row %zu: %u", i, head.orientation);
+		}
+	}
+}
+
+/* A profile with one tag, the description; a part of `parts`, cut off by so many bytes. */
+static size_t segments_kept(const char *name, uint8_t parts, size_t cut)
+{
+	char profile[300] = "ICC_PROFILE\0\1";
+	size_t head = 14, len = strlen(name) + 1;
+	struct jpeg_recipe recipe = {.width = 8, .height = 8, .colour = JCS_GRAYSCALE};
+	SCOPE(buf_release) struct buf jpeg = BUF_INIT;
+	SCOPE(jpeg_head_release) struct jpeg_head found = {0};
+
+	profile[13] = (char)parts;
+	memcpy(profile + head + 128, "\0\0\0\1desc\0\0\0\x90\0\0\0\x40", 16);
+	memcpy(profile + head + 144, "desc\0\0\0\0\0\0\0", 11);
+	profile[head + 155] = (char)len;
+	memcpy(profile + head + 156, name, len);
+	recipe.segments[0] =
+		(struct jpeg_segment){JPEG_APP0 + 2, profile, (unsigned)(head + 156 + len - cut)};
+	jpeg_fixture(&recipe, &jpeg);
+	found = head_of(&jpeg);
+	return found.segments.len;
+}
+
+TEST(the_profile_of_srgb_is_known_by_its_description_and_not_kept)
+{
+	static const char srgb[] = "sRGB IEC61966-2.1";
+
+	assert_int_equal(segments_kept(srgb, 1, 0), 0);
+	for (size_t cut = 1; cut < 170; cut++)
+		assert_true(segments_kept(srgb, 1, cut) > 0);
+	assert_true(segments_kept(srgb, 2, 0) > 0);
+	assert_true(segments_kept("Adobe RGB (1998)", 1, 0) > 0);
+}
+
 /* --- optimized ------------------------------------------------------------------------ */
 
 TEST(all_kinds_are_optimized_without_loss)

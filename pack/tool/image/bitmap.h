@@ -1,5 +1,5 @@
-/* Decoded images: in memory, and as files that need no decoding: BMP and PNM. Pure, thread-safe;
- * trusts no field of a file. */
+/* Decoded images: in memory, made smaller, and as files that need no decoding: BMP and PNM. Pure,
+ * thread-safe; trusts no field of a file. */
 #pragma once
 
 #include "base/buf.h"
@@ -26,6 +26,21 @@ static inline uint8_t *pixels_row(const struct pixels *pixels, uint32_t y)
 {
 	return pixels->data + y * pixels_stride(pixels);
 }
+
+/* --- made smaller --------------------------------------------------------------------------- */
+
+/* A triangle filter over all pixels that a new pixel covers: what Resize of torchvision and
+ * BILINEAR of PIL do, bit for bit. */
+struct resize {
+	/* `from` shows an image of this size, at 1/`shrink` of it. If that does not divide a side,
+	 * only part of the last row or column of `from` counts. 1: as it is. */
+	uint32_t from_width, from_height, shrink;
+	/* The size of the result. No side is 0, or longer than that of `from`. */
+	uint32_t width, height;
+};
+
+/* For 1, 3 or 4 channels, each by itself. 0 or -ENOMEM. *ret is for pixels_release(). */
+int resize(const struct resize *how, const struct pixels *from, struct pixels *ret);
 
 /* --- files --------------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 #include "base/scope.h"
 #include "pack/tool/image/check.h"
 #include "pack/tool/image/jpeg_trap.h"
-#include "pack/tool/image/metadata.h"
+#include "pack/tool/image/tiff.h"
 #include <errno.h>
 #include <string.h>
 
@@ -237,6 +237,85 @@ const char *jpeg_version(void)
 	return TEXT(LIBJPEG_TURBO_VERSION);
 }
 
+/* --- segments beside the pixels -------------------------------------------------------------- */
+
+#define ORIENTATION  0x0112
+#define ORIENTATIONS 8
+
+static const char exif_magic[] = "Exif\0";
+static const char xmp_magic[] = "http://ns.adobe.com/xap/1.0/";
+static const char profile_magic[] = "ICC_PROFILE";
+
+/* The NUL at the end of the magic counts. */
+static bool begins(const uint8_t *payload, size_t len, const char *magic, size_t size)
+{
+	return len >= size && memcmp(payload, magic, size) == 0;
+}
+
+static bool is_exif(const uint8_t *payload, size_t len)
+{
+	return begins(payload, len, exif_magic, sizeof(exif_magic));
+}
+
+static bool is_profile(const uint8_t *payload, size_t len)
+{
+	return begins(payload, len, profile_magic, sizeof(profile_magic));
+}
+
+/* What the payload of an APP1 segment asks for, in EXIF or as text in XMP: 2 to 8 if the picture is
+ * to be turned or mirrored, 1 if not or if it does not say. */
+static unsigned orientation_of(const uint8_t *payload, size_t len)
+{
+	static const char name[] = "tiff:Orientation";
+	const uint8_t *end = payload + len, *at;
+	uint64_t found = 1;
+
+	if (is_exif(payload, len)) { /* a TIFF file: the first directory has it */
+		const struct bytes exif = {.data = payload + sizeof(exif_magic),
+					   .len = len - sizeof(exif_magic)};
+		struct tiff tiff;
+
+		if (tiff_begins(&exif, &tiff))
+			found = tiff_number(&tiff, tiff_directory(&tiff), ORIENTATION);
+	} else if (begins(payload, len, xmp_magic, sizeof(xmp_magic))) {
+		/* tiff:Orientation="6", or <tiff:Orientation>6. */
+		at = memmem(payload, len, name, sizeof(name) - 1);
+		at = at ? at + sizeof(name) - 1 : end;
+		while (at < end && (*at == '=' || *at == '"' || *at == '\'' || *at == '>'))
+			at++;
+		if (at < end && *at >= '0' && *at <= '9')
+			found = (uint64_t)*at - '0';
+	}
+	return found >= 1 && found <= ORIENTATIONS ? (unsigned)found : 1;
+}
+
+/* Whether the payload is a complete colour profile, and that of sRGB. Readers take images without a
+ * profile for sRGB, too. A profile is a header of 128 bytes, a count, and as many tags with name,
+ * offset and size. The description of version 2 is "desc", four bytes, the length of the text, the
+ * text. */
+static bool is_srgb(const uint8_t *payload, size_t len)
+{
+	static const char name[] = "sRGB IEC61966-2.1";
+	const size_t head = sizeof(profile_magic) + 2; /* number of the part, and of all */
+	struct bytes profile = {.big = true};
+	uint32_t tags;
+
+	if (!is_profile(payload, len) || len < head || payload[head - 1] != 1)
+		return false;
+	profile.data = payload + head;
+	profile.len = len - head;
+	tags = bytes_get(&profile, 128, 4);
+	for (size_t i = 0, at = 132; i < tags && at < profile.len; i++, at += 12) {
+		size_t value = bytes_get(&profile, at + 4, 4);
+
+		if (bytes_get(&profile, at, 4) == 0x64657363)
+			return bytes_get(&profile, value, 4) == 0x64657363 &&
+			       bytes_get(&profile, value + 8, 4) == sizeof(name) &&
+			       bytes_are(&profile, value + 12, name, sizeof(name));
+	}
+	return false;
+}
+
 /* --- all that stands before the pixels --------------------------------------------------- */
 
 static int read_head(struct jpeg_reader *reader, const uint8_t *data, size_t len)
@@ -260,13 +339,12 @@ static int look_at_segments(const struct jpeg_reader *reader, struct jpeg_head *
 		const uint8_t *data = segment->data;
 		size_t len = segment->data_length, all = 2 + len; /* a length counts itself */
 		const uint8_t start[] = {0xff, segment->marker, (uint8_t)(all >> 8), (uint8_t)all};
-		unsigned orientation = metadata_orientation(data, len);
+		unsigned orientation = orientation_of(data, len);
 
 		if (segment->marker == EXIF_XMP && head->orientation == 1)
 			head->orientation = orientation;
-		if (segment->marker == PROFILE
-			    ? !metadata_is_profile(data, len) || metadata_is_srgb(data, len)
-			    : !metadata_is_exif(data, len) && orientation == 1)
+		if (segment->marker == PROFILE ? !is_profile(data, len) || is_srgb(data, len)
+					       : !is_exif(data, len) && orientation == 1)
 			continue;
 		buf_add(&head->segments, start, sizeof(start));
 		r = buf_add(&head->segments, data, len);

@@ -16,7 +16,7 @@
  * Written here, not taken from a library: stb_image_resize 0.97, which is Debian 12's, aborts
  * by an assertion on 500x375 to 341x256 under this filter, takes 3.5 times as long without it,
  * differs from PIL, and has another interface in its next release. */
-#include "pack/tool/image/resize.h"
+#include "pack/tool/image/bitmap.h"
 
 #include "base/scope.h"
 #include <string.h>

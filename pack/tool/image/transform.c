@@ -6,7 +6,6 @@
 #include "pack/tool/image/bitmap.h"
 #include "pack/tool/image/image.h"
 #include "pack/tool/image/jpeg.h"
-#include "pack/tool/image/resize.h"
 #include <string.h>
 
 /* An image that is decoded at a fraction of its size is still this many times larger than the

@@ -54,13 +54,14 @@ def patch(packed, at, data):
         file.write(data)
 
 
-def damage_file(own, path, at):
-    """One byte of a file."""
-    near = (own[0] / path).read_bytes()[at:at + 64]
+def damage_file(own, *places):
+    """One byte of a file, at each place."""
     data = own[1].read_bytes()
-    start = data.index(near)
-    assert data.find(near, start + 1) < 0
-    patch(own[1], start, bytes([near[0] ^ 1]))
+    for path, at in places:
+        near = (own[0] / path).read_bytes()[at:at + 64]
+        start = data.index(near)
+        assert data.find(near, start + 1) < 0
+        patch(own[1], start, bytes([near[0] ^ 1]))
 
 
 def damage_section(own, name):
@@ -96,15 +97,13 @@ def test_a_good_pack_is_good_for_any_number_of_threads(original):
 
 def test_every_file_that_is_damaged_is_named(own):
     victims = [f"class{number % 5}/{number:03}" for number in range(7, 400, 31)]
-    for path in victims:
-        damage_file(own, path, 11)
+    damage_file(own, *((path, 11) for path in victims))
     assert found(own[1]) == dict.fromkeys(victims, "checksum")
     assert f"{len(victims)} paths are damaged; copy the pack again" in verify(own[1]).err
 
 
 def test_the_places_in_a_long_file_are_named_and_neighbours_are_one(own):
-    for mib in (0, 3, 4, 5, 11):
-        damage_file(own, "long", mib * MIB + 5)
+    damage_file(own, *(("long", mib * MIB + 5) for mib in (0, 3, 4, 5, 11)))
     assert verify(own[1]).out == "".join(
         f"long: checksum: bytes {start}-{end} do not match their checksum\n"
         for start, end in [(0, MIB - 1), (3 * MIB, 6 * MIB - 1), (11 * MIB, 11 * MIB + 76)])
@@ -116,7 +115,7 @@ def test_the_places_in_a_long_file_are_named_and_neighbours_are_one(own):
 @pytest.mark.parametrize("name", ["mode", "mtime", "image", "width", "height"])
 def test_a_damaged_section_that_no_mount_needs_is_named(own, name):
     damage_section(own, name)
-    damage_file(own, "class0/100", 1)
+    damage_file(own, ("class0/100", 1))
     assert found(own[1]) == {f"\0foldfs.{name}": "index", "class0/100": "checksum"}
 
 
@@ -200,7 +199,7 @@ def test_pages_that_the_disk_does_not_give_are_not_called_damaged(gate):
 @is_root
 def test_damage_counts_more_than_what_cannot_be_read(own, place):
     """Both in one file, too."""
-    damage_file(own, "long", 5 * MIB + 5)
+    damage_file(own, ("long", 5 * MIB + 5))
     with Gate(own[1].read_bytes(), place / "gate") as gate:
         at = gate.data.index((own[0] / "long").read_bytes()[:64])
         gate.dead = range(at, at + 1)
@@ -276,9 +275,7 @@ def test_extract_makes_the_same_tree_with_any_number_of_threads(original, place,
 
 def test_damaged_files_are_left_out_and_named_in_one_order(own, place):
     victims = [f"class{number % 5}/{number:03}" for number in range(7, 400, 31)]
-    for path in victims:
-        damage_file(own, path, 11)
-    damage_file(own, "long", 5 * MIB)
+    damage_file(own, *((path, 11) for path in victims), ("long", 5 * MIB))
     left = {os.fsencode(path) for path in [*victims, "long", "long too"]}
     whole = {path: kind for path, kind in content(own[0]).items() if path not in left}
     said = set()

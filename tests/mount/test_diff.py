@@ -15,10 +15,14 @@ from trees import make_hostile, noise, write
 
 
 @pytest.fixture
-def tree(place):
+def src(place):
+    (place / "src").mkdir()
+    return place / "src"
+
+
+@pytest.fixture
+def tree(src, place):
     """A folder of a bit of everything, and its pack."""
-    src = place / "src"
-    src.mkdir()
     for name in ("a", "b/c", "b/d", "b/e/f", "z"):
         (src / name).parent.mkdir(exist_ok=True)
         write(src / name, name.encode() * 1000)
@@ -37,15 +41,6 @@ def lines(tree, *options, status=1):
     src, packed = tree
     out = diff(tree, *options, status=status).out
     return out.replace(str(src), "SRC").replace(str(packed), "PACK").splitlines()
-
-
-def like_diff(tree, place):
-    """What diff(1) says of the folder and of what the pack holds."""
-    src, packed = tree
-    again = place / "again"
-    run(FOLDPACK, "extract", "-q", packed, again)
-    said = run("diff", "-rq", "--no-dereference", src, again, status=None).out
-    return said.replace(str(src), "SRC").replace(str(again), "PACK").splitlines()
 
 
 def damage(packed, needle):
@@ -67,9 +62,7 @@ def test_a_folder_is_the_same_as_its_pack(tree):
     assert diff(tree, "-q", status=0).err == ""
 
 
-def test_hostile_trees_are_the_same_as_their_packs(place):
-    src = place / "src"
-    src.mkdir()
+def test_hostile_trees_are_the_same_as_their_packs(src, place):
     make_hostile(src)
     tree = src, pack(src, place / "pack.lmdb")
     for jobs in (1, 2, 8):
@@ -92,15 +85,12 @@ def test_the_photos_are_the_same_as_their_pack(photos_pack, place):
     assert sorted(lines((copy, photos_pack))) == said
 
 
-def test_an_empty_folder_and_an_empty_pack(place):
-    (place / "src").mkdir()
-    (place / "other").mkdir()
+def test_an_empty_folder_and_an_empty_pack(src, place):
     write(place / "other/a", b"x")
-    packed = pack(place / "src", place / "pack.lmdb")
-    assert lines((place / "src", packed), status=0) == []
-    assert lines((place / "other", packed)) == ["Only in SRC: a"]
-    other = place / "other", pack(place / "other", place / "other.lmdb")
-    assert lines((place / "src", other[1])) == ["Only in PACK: a"]
+    packs = [pack(folder, place / f"{folder.name}.lmdb") for folder in (src, place / "other")]
+    assert lines((src, packs[0]), status=0) == []
+    assert lines((place / "other", packs[0])) == ["Only in SRC: a"]
+    assert lines((src, packs[1])) == ["Only in PACK: a"]
 
 
 # --- not the same -----------------------------------------------------------------------
@@ -168,10 +158,14 @@ def test_one_change_is_one_line(tree, change):
 
 
 def test_it_says_what_diff_would(tree, place):
-    src = tree[0]
+    """Of the folder and of what the pack holds."""
+    (src, packed), again = tree, place / "again"
+    run(FOLDPACK, "extract", "-q", packed, again)
     for name in ("one byte", "removed", "a folder added", "another target", "empty"):
         CHANGES[name][0](src)
-    assert sorted(lines(tree)) == sorted(like_diff(tree, place))
+    said = run("diff", "-rq", "--no-dereference", src, again, status=None).out
+    assert sorted(lines(tree)) == sorted(
+        said.replace(str(src), "SRC").replace(str(again), "PACK").splitlines())
 
 
 def test_modes_and_times_count_when_asked_for(tree):
@@ -188,9 +182,7 @@ def test_modes_and_times_count_when_asked_for(tree):
     ]
 
 
-def test_hard_links_are_files_like_others(place):
-    src = place / "src"
-    src.mkdir()
+def test_hard_links_are_files_like_others(src, place):
     write(src / "a", b"same")
     os.link(src / "a", src / "b")
     write(src / "c", b"also")
@@ -219,9 +211,7 @@ def test_json_has_every_difference(tree):
     assert {("z", "mode"), ("b/e/f", "time"), ("b", "time")} <= kinds
 
 
-def test_what_it_says_does_not_depend_on_the_number_of_threads(place):
-    src = place / "src"
-    src.mkdir()
+def test_what_it_says_does_not_depend_on_the_number_of_threads(src, place):
     for number in range(2000):
         folder = src / f"{number % 7}"
         folder.mkdir(exist_ok=True)

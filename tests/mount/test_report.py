@@ -148,6 +148,17 @@ def page(dataset):
     return Page(dataset, "--samples", "100")
 
 
+@pytest.fixture
+def page_of(place):
+    """page_of({path: bytes}): of a folder of these files."""
+    def make(files, *options):
+        for path, data in files.items():
+            write(place / "folder" / path, data)
+        (place / "folder").mkdir(exist_ok=True)
+        return Page(pack(place / "folder", place / "own.lmdb", "--check=off"), *options)
+    return make
+
+
 # --- what it says -------------------------------------------------------------------------
 
 
@@ -201,14 +212,8 @@ def test_of_good_photos_in_any_container_nothing_is_found(place):
         assert not page.findings, path
         assert page.data["images"]["sides"]["count"] == 8
         assert len(page.shown()) == 8
-
-
-def test_photos_in_any_container_are_listed_by_their_names(place):
-    for path in containers(place):
         info = json.loads(run(FOLDPACK, "info", "--json", path).out)
         assert info["images"] == {"JPEG": {"count": 8}} and info["other_files"] == 0
-        listed = run(FOLDPACK, "list", "--json", path).out.splitlines()
-        assert {json.loads(line)["kind"] for line in listed} == {"JPEG"}
 
 
 def test_what_was_not_read_is_no_finding(place):
@@ -236,28 +241,79 @@ def test_an_item_says_its_class(page):
     assert {classes[number - 1]["name"] for number in leaked[::2]} == {"cat"}
 
 
-def test_what_is_trained_and_tested_on_is_found(page):
-    assert sorted(page.paths("copies-in-splits")) == [
-        ["train/cat/07.jpg", "val/cat/leaked.jpg"], ["train/dog/2.jpg", "val/dog/linked.jpg"]]
+@pytest.mark.parametrize("kind, paths", [
+    ("copies-in-splits", [["train/cat/07.jpg", "val/cat/leaked.jpg"],
+                          ["train/dog/2.jpg", "val/dog/linked.jpg"]]),
+    ("copies-in-classes", [["train/cat/03.jpg", "train/dog/as a cat.jpg"]]),
+    ("copies-in-class", [["train/cat/04.jpg", "train/cat/again.jpg"]]),
+    ("link-leaves", [["train/dog/out.jpg"]]), ("link-dangles", [["train/dog/dangling.jpg"]]),
+    ("not-taken", [["train/bird/kind.gif"], ["train/bird/no suffix"]]),
+    ("empty-class", [["train/void"]]),
+    ("missing-class", [[f"train/{SCRIPT}"], ["train/bird"], ["train/void"]]),
+    *((kind, [[f"train/bird/{name}"]]) for kind, name in (
+        ("empty", "empty.jpg"), ("not-an-image", "text.jpg"), ("no-size", "headless.jpg"),
+        ("truncated", "half.jpg"), ("wrong-extension", "misnamed.png"), ("wide", "wide.jpg"),
+        ("high", "high.jpg"), ("tiny", "tiny.jpg"), ("huge", "huge.jpg"))),
+])
+def test_what_is_bad_or_odd_is_named(page, kind, paths):
+    links = kind.startswith("link")  # whose second text is their target
+    found = page.findings[kind]
+    assert found["count"] == len(found["items"])
+    assert sorted([item[1]] if links else item[1::2] for item in found["items"]) == paths
 
 
-@pytest.mark.parametrize("stray", ["annotations/all.json", "__MACOSX/a/._1.jpg", ".DS_Store",
-                                   "val/.DS_Store", "val/list.txt", "test/1.jpg"])
-def test_a_leak_is_one_whatever_lies_beside_the_splits(place, stray):
-    root = place / "folder"
-    for number, path in enumerate(["train/a/1.jpg", "train/b/1.jpg", "val/b/1.jpg"]):
-        write(root / path, picture(number))
-    (root / "val" / "a").mkdir()
-    os.link(root / "train/a/1.jpg", root / "val/a/copy.jpg")
-    write(root / stray, b"something else")
-    page = Page(pack(root, place / "stray.lmdb", "--check=off"))
+@pytest.mark.parametrize("samples", ["0", "1"])
+def test_truncated_images_are_named_if_few_or_none_are_shown(dataset, samples):
+    page = Page(dataset, "--samples", samples)
+    assert page.paths("truncated") == [["train/bird/half.jpg"]]
+    assert page.data["sheet"]["checked"] == 64
+    assert bool(page.data["sheet"]["shown"]) == (samples == "1")
+
+
+@pytest.mark.parametrize("data, kind", [
+    (encode("PNG")[:18] + b"\1" + encode("PNG")[19:], "corrupt"),
+    (with_size(encode("JPEG"), 96, 0), "no-size")])
+def test_broken_images_are_named(page_of, data, kind):
+    page = page_of({"a/1.jpg": data, "a/2.jpg": picture(1)}, "--samples=0")
+    assert page.paths(kind) == [["a/1.jpg"]] and page.data["sheet"]["checked"] == 2
+
+
+def test_a_leak_is_one_whatever_lies_beside_the_splits(page_of, place):
+    """What may lie there: tests/unit/test_classes.c."""
+    (place / "folder/val/a").mkdir(parents=True)
+    write(place / "folder/train/a/1.jpg", picture(0))
+    os.link(place / "folder/train/a/1.jpg", place / "folder/val/a/copy.jpg")
+    page = page_of({"train/b/1.jpg": picture(1), "val/b/1.jpg": picture(2),
+                    "annotations/all.json": b"{}", "val/.DS_Store": b"", "test/1.jpg": b"x"})
     assert page.paths("copies-in-splits") == [["train/a/1.jpg", "val/a/copy.jpg"]]
     assert [each["classes"] for each in page.data["info"]["splits"]] == [2, 2]
 
 
-def test_copies_under_other_labels_and_under_the_same_are_found(page):
-    assert page.paths("copies-in-classes") == [["train/cat/03.jpg", "train/dog/as a cat.jpg"]]
-    assert page.paths("copies-in-class") == [["train/cat/04.jpg", "train/cat/again.jpg"]]
+def test_a_size_after_a_long_header_is_found(page_of):
+    page = page_of({"cat/a.jpg": with_long_header(picture(1, 70, 50))})
+    sides = page.data["images"]["sides"]
+    assert page.findings == {} and sides["count"] == 1
+    assert (sides["width"]["median"], sides["height"]["median"]) == (70, 50)
+    assert decoded(page.pictures["cat/a.jpg"])[1].size == (70, 50)
+
+
+def test_an_uneven_dataset_is_said_to_be_one(page_of):
+    page = page_of({f"{name}/{number}.jpg": picture(f"{name} {number}")
+                    for name, files in {"many": 24, "few": 2}.items() for number in range(files)})
+    assert page.findings["imbalance"]["items"] == [[0, ""]]
+    assert page.data["info"]["imbalance"] == 12
+
+
+def test_of_a_calm_one_nothing_is_found_and_names_of_wordnet_are_told(page_of):
+    page = page_of({f"{name}/{number}.jpg": picture(f"{name} {number}") for number in range(4)
+                    for name in ("n01440764", "n02124075", "n99999999", "cat")})
+    assert page.findings == {}
+    assert page.data["synsets"] == {"n01440764": "tench", "n02124075": "Egyptian cat"}
+
+
+def test_an_empty_pack_makes_a_page(page_of):
+    page = page_of({})
+    assert page.data["info"]["files"] == 0 and page.findings == {}
 
 
 def test_copies_that_are_stored_once_are_found_and_take_nothing(session_dir, dataset):
@@ -266,71 +322,6 @@ def test_copies_that_are_stored_once_are_found_and_take_nothing(session_dir, dat
     assert page.paths("copies-in-class") == [["train/cat/04.jpg", "train/cat/again.jpg"]]
     found = page.findings["copies-in-class"]
     assert found["means"].endswith("2 files of the same size and checksums, stored once.")
-
-
-@pytest.mark.parametrize("kind, name", [
-    ("empty", "empty.jpg"), ("not-an-image", "text.jpg"), ("no-size", "headless.jpg"),
-    ("wrong-extension", "misnamed.png"), ("wide", "wide.jpg"), ("high", "high.jpg"),
-    ("tiny", "tiny.jpg"), ("huge", "huge.jpg"),
-])
-def test_bad_and_odd_files_are_named(page, kind, name):
-    assert page.paths(kind) == [[f"train/bird/{name}"]]
-
-
-@pytest.mark.parametrize("samples", ["0", "1", "100"])
-def test_truncated_images_are_named_whether_they_are_shown_or_not(dataset, samples):
-    assert Page(dataset, "--samples", samples).paths("truncated") == [["train/bird/half.jpg"]]
-
-
-def test_corrupt_images_are_named(place):
-    (place / "folder" / "a").mkdir(parents=True)
-    data = encode("PNG")
-    write(place / "folder" / "a" / "1.png", data[:18] + b"\1" + data[19:])
-    page = Page(pack(place / "folder", place / "corrupt.lmdb", "--check=off"), "--samples=0")
-    assert page.paths("corrupt") == [["a/1.png"]] and page.data["sheet"]["checked"] == 1
-
-
-def test_images_without_rows_are_named(place):
-    (place / "folder" / "a").mkdir(parents=True)
-    write(place / "folder" / "a" / "1.jpg", with_size(encode("JPEG"), 96, 0))
-    page = Page(pack(place / "folder", place / "rows.lmdb", "--check=off"))
-    assert page.paths("no-size") == [["a/1.jpg"]] and page.data["images"]["sides"]["count"] == 0
-
-
-def test_links_that_lead_nowhere_are_named(page):
-    leaving, dangling = (page.findings[kind]["items"] for kind in ("link-leaves", "link-dangles"))
-    assert [item[1:] for item in leaving] == [["train/dog/out.jpg", "../../../elsewhere/1.jpg"]]
-    assert [item[1:] for item in dangling] == [["train/dog/dangling.jpg", "nothing.jpg"]]
-
-
-def test_images_that_imagefolder_does_not_take_are_named(page):
-    assert page.paths("not-taken") == [["train/bird/kind.gif"], ["train/bird/no suffix"]]
-
-
-def test_classes_without_images_and_labels_that_shift_are_named(page):
-    assert page.paths("empty-class") == [["train/void"]]
-    assert page.paths("missing-class") == [[f"train/{SCRIPT}"], ["train/bird"], ["train/void"]]
-
-
-def test_a_size_after_a_long_header_is_found(place):
-    (place / "folder" / "cat").mkdir(parents=True)
-    write(place / "folder" / "cat" / "a.jpg", with_long_header(picture(1, 70, 50)))
-    page = Page(pack(place / "folder", place / "long.lmdb"))
-    sides = page.data["images"]["sides"]
-    assert page.findings == {} and sides["count"] == 1
-    assert (sides["width"]["median"], sides["height"]["median"]) == (70, 50)
-    assert decoded(page.pictures["cat/a.jpg"])[1].size == (70, 50)
-
-
-def test_an_uneven_dataset_is_said_to_be_one(session_dir):
-    root = session_dir / "uneven"
-    for name, files in {"many": 24, "few": 2}.items():
-        (root / name).mkdir(parents=True)
-        for number in range(files):
-            write(root / name / f"{number}.jpg", picture(number + 100 * files))
-    page = Page(pack(root, session_dir / "uneven.lmdb"))
-    assert page.findings["imbalance"]["items"] == [[0, ""]]
-    assert page.data["info"]["imbalance"] == 12
 
 
 def test_the_histograms_count_each_image_once(page):
@@ -362,13 +353,11 @@ def test_pictures_are_small_jpegs_of_their_shape(page):
 
 @pytest.mark.parametrize("kind, mode", [("BMP", "RGB"), ("BMP", "L"), ("BMP", "P"),
                                         ("PPM", "RGB"), ("PPM", "L")])
-def test_what_is_stored_decoded_is_shown_as_it_looks(place, kind, mode):
+def test_what_is_stored_decoded_is_shown_as_it_looks(page_of, kind, mode):
     image = Image.radial_gradient("L").resize((300, 200))
     image = Image.merge("RGB", [image, image.rotate(180), Image.new("L", image.size, 90)])
     image = image.convert(mode)
-    (place / "folder").mkdir()
-    image.save(place / "folder" / f"a.{kind.lower()}")
-    page = Page(pack(place / "folder", place / "bitmap.lmdb"))
+    page = page_of({f"a.{kind.lower()}": encode(kind, image)})
     shown = decoded(*page.shown().values())[1].convert("RGB")
     expected = image.convert("RGB").resize((160, 106), Image.BILINEAR)
     assert shown.size == expected.size
@@ -404,11 +393,6 @@ def test_no_two_pictures_of_a_class_are_the_same(page):
     assert len(cats) == 31
     assert not cats & {"train/cat/again.jpg", "val/cat/leaked.jpg"}
     assert {"train/cat/03.jpg", "train/dog/as a cat.jpg"} <= set(page.pictures)
-
-
-def test_without_samples_there_is_no_sheet(dataset):
-    page = Page(dataset, "--samples", "0")
-    assert page.data["sheet"]["shown"] == [] and page.data["sheet"]["checked"] == 64
 
 
 def test_many_classes_are_shown_from_the_largest_to_the_smallest(session_dir):
@@ -450,20 +434,11 @@ class Markup(HTMLParser):
 PLAIN = re.compile("<noscript>.*?</noscript>", re.DOTALL)
 
 
-def plain_of(text):
-    return PLAIN.search(text)[0]
-
-
-def without_plain(text):
-    return PLAIN.sub("", text)
-
-
-def test_names_are_text_whatever_they_say(page, place):
+def test_names_are_text_whatever_they_say(page, page_of):
     """Names are in the JSON, which has no "<" by which its element could end, and in what is shown
     where no script runs, as text."""
-    (place / "nothing").mkdir()
-    plain = Markup(without_plain(report(pack(place / "nothing", place / "nothing.lmdb"))))
-    markup = Markup(without_plain(page.text))
+    plain = Markup(PLAIN.sub("", page_of({}).text))
+    markup = Markup(PLAIN.sub("", page.text))
     assert markup.tags == plain.tags and markup.tags.count("script") == 2
     assert markup.handlers == markup.addresses == []
     markup = Markup(page.text)
@@ -473,7 +448,7 @@ def test_names_are_text_whatever_they_say(page, place):
 
 
 def test_what_is_worth_a_look_is_told_without_a_script(page):
-    markup = Markup(plain_of(page.text))
+    markup = Markup(PLAIN.search(page.text)[0])
     assert set(markup.tags) == {"noscript", "h1", "h2", "h3", "p", "div", "article", "span", "ol",
                                 "li"}
     name, figures, heading = markup.words[:3]
@@ -495,20 +470,11 @@ def test_what_hurts_most_comes_first(page):
         (found["bad"] for found in page.data["findings"]), reverse=True)
 
 
-def test_of_many_items_the_first_are_told_without_a_script(place):
-    for number in range(23):
-        write(place / "folder" / "a" / f"<{number:02}>.jpg")
-    words = Markup(plain_of(report(pack(place / "folder", place / "empty.lmdb",
-                                        "--check=off")))).words
+def test_of_many_items_the_first_are_told_without_a_script(page_of):
+    page = page_of({f"a/<{number:02}>.jpg": b"" for number in range(23)})
+    words = Markup(PLAIN.search(page.text)[0]).words
     assert "23 images are empty" in words and "and 3 more" in words
     assert "a/<19>.jpg" in words and "a/<20>.jpg" not in words
-
-
-def test_names_of_wordnet_are_told(place):
-    for name, number in {"n01440764": 1, "n02124075": 2, "n99999999": 3, "cat": 4}.items():
-        write(place / "folder" / name / "1.jpg", picture(number))
-    page = Page(pack(place / "folder", place / "synsets.lmdb"))
-    assert page.data["synsets"] == {"n01440764": "tench", "n02124075": "Egyptian cat"}
 
 
 def test_the_page_needs_nothing_from_elsewhere(page):
@@ -530,12 +496,6 @@ def test_the_same_pack_gives_the_same_page(dataset, page, place):
 
 def test_a_folder_of_everything_makes_a_page(hostile):
     assert Page(hostile[1]).data["info"]["files"] > 0
-
-
-def test_an_empty_pack_makes_a_page(place):
-    (place / "nothing").mkdir()
-    page = Page(pack(place / "nothing", place / "nothing.lmdb"))
-    assert page.data["info"]["files"] == 0 and page.findings == {}
 
 
 # --- damage -------------------------------------------------------------------------------
@@ -757,15 +717,6 @@ def test_findings_are_filtered_by_kind_and_by_class(page, place):
     assert [card[0] for card in dogs["cards"]] == [
         "copies-in-splits", "copies-in-classes", "link-leaves", "link-dangles"]
     assert dogs["cards"][0][2] == ["train/dog/2.jpg\nval/dog/linked.jpg"]
-
-
-def test_a_calm_dataset_has_no_findings(session_dir):
-    root = session_dir / "calm"
-    for name in ("cat", "dog"):
-        (root / name).mkdir(parents=True)
-        for number in range(4):
-            write(root / name / f"{number}.jpg", picture(len(name) * number + ord(name[0])))
-    assert Page(pack(root, session_dir / "calm.lmdb")).findings == {}
 
 
 @has_browser

@@ -103,7 +103,9 @@ class mounted(_Folder):
         more = [options] if isinstance(options, str) else options
         packs = [pack] if isinstance(pack, (str, bytes, os.PathLike)) else pack
         self._packs = [os.fsdecode(one) for one in packs]
-        path = _private_folder() if at is None else _whole(os.fsdecode(at))
+        path = _private_folder() if at is None else os.fsdecode(at)
+        if path:  # an empty one is not the working folder: foldfs refuses it
+            path = os.path.abspath(path)
         with contextlib.ExitStack() as undo:
             if at is None:
                 undo.callback(_remove, path)
@@ -149,11 +151,6 @@ def _shown(pack: str) -> str:
 
     return re.sub(r"(?i)(https?://)(?:[^/?#]*@)?([^?#]*?)[?#].*(?=['\"])|(?<=://)[^/?#]*@",
                   r"\1\2", repr(pack))
-
-
-def _whole(path: str) -> str:
-    """An empty path is not the working folder: foldfs refuses it."""
-    return path and os.path.abspath(path)
 
 
 def _argument(pack: str) -> str:

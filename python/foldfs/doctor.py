@@ -68,40 +68,25 @@ def table(rates):
     levels = list(rates["both"])
     rows = [["images/s", *(_verdict.count(workers, "worker") for workers in levels)]]
     for kind in ("read", "decode", "both", "resized"):
-        rows.append([KINDS[kind], *map(cell, (rates[kind].get(workers) for workers in levels))])
+        all_rounds = [rates[kind].get(workers) for workers in levels]
+        rows.append([KINDS[kind], *(
+            f"{median(rounds):,.0f} ({min(rounds):,.0f} to {max(rounds):,.0f})" if rounds else ""
+            for rounds in all_rounds)])
     widths = [max(map(len, column)) for column in zip(*rows)]
     for first, *others in rows:
         yield "  ".join([first.ljust(widths[0]),
                          *(text.rjust(width) for text, width in zip(others, widths[1:]))]).rstrip()
 
 
-def cell(values):
-    if not values:
-        return ""
-    return f"{median(values):,.0f} ({min(values):,.0f} to {max(values):,.0f})"
-
-
-def show(measured, verdict):
-    if "rates" in measured:
-        print(*table(measured["rates"]), "", sep="\n")
-    print(*(textwrap.fill(text, WIDTH) for text in verdict["words"]), sep="\n")
-
-
-def load_measure():
-    """Torch and torchvision are the user's own."""
+def examine(args):
+    began = time.monotonic()
+    if not os.path.isdir(args.folder):
+        raise RuntimeError(f"{args.folder}: not a folder")
     try:
         from . import _measure
     except ImportError as error:
         raise RuntimeError(f"needs torch and torchvision, as the training has them: {error} "
                            f"({sys.executable})") from None
-    return _measure
-
-
-def examine(args):
-    began = time.monotonic()
-    if not os.path.isdir(args.folder):
-        raise RuntimeError(f"{args.folder}: not a folder")
-    _measure = load_measure()
     if args.drop_caches and not os.access(_measure.DROP_CACHES, os.W_OK):
         raise RuntimeError(f"--drop-caches: only root may write {_measure.DROP_CACHES}")
     try:
@@ -126,8 +111,10 @@ def main(words=None):
         sys.exit(130)
     if args.json:
         print(json.dumps({"measured": measured, "verdict": verdict}, indent=2))
-    else:
-        show(measured, verdict)
+        return
+    if "rates" in measured:
+        print(*table(measured["rates"]), "", sep="\n")
+    print(*(textwrap.fill(text, WIDTH) for text in verdict["words"]), sep="\n")
 
 
 if __name__ == "__main__":

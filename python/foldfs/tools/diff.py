@@ -201,40 +201,30 @@ class Diff:
         elif here.kind == LINK:
             if here.what != there.what:
                 self.differ("target", path)
-        else:
-            if here.kind == FILE:
-                self.compare_files(path, here, there)
-            if self.attributes:
-                self.compare_attributes(path, here, there)
-
-    def compare_files(self, path, here, there):
-        if here.size != there.size or (here.what and here.what != there.what):
+            return
+        elif here.kind == FILE and (here.size != there.size or
+                                    (here.what and here.what != there.what)):
             self.differ("bytes", path)
-        elif not here.what:
+        elif here.kind == FILE and not here.what:
             self.alike.append((there.rank, path, there.size, there.number))
             self.files += 1
             self.bytes += there.size
-
-    def compare_attributes(self, path, here, there):
-        if here.mode != there.mode:
-            self.differ("mode", path, f": {here.mode:04o} and {there.mode:04o}")
-        if here.mtime != there.mtime:
-            self.differ("time", path)
+        if self.attributes and here.kind == there.kind:
+            if here.mode != there.mode:
+                self.differ("mode", path, f": {here.mode:04o} and {there.mode:04o}")
+            if here.mtime != there.mtime:
+                self.differ("time", path)
 
     # --- the bytes --------------------------------------------------------------------------------
 
-    def pieces(self):
-        """(path, its size, number, from, size or 0) in the order in which they lie in the pack."""
-        for _, path, whole, number in sorted(self.alike):
-            if whole <= PIECE:
-                yield path, whole, number, 0, 0
-            else:
-                for at in range(0, whole, PIECE):
-                    yield path, whole, number, at, min(PIECE, whole - at)
-
     def compare_bytes(self, pool):
+        """In the order in which they lie in the pack."""
         waiting, batch, inside = deque(), [], 0
-        pieces = [*self.pieces()]
+        pieces = []  # (path, its size, number, from, size or 0)
+        for _, path, whole, number in sorted(self.alike):
+            starts = range(0, whole, PIECE) if whole > PIECE else [0]
+            pieces += ((path, whole, number, at, min(PIECE, whole - at) if whole > PIECE else 0)
+                       for at in starts)
         answers = self.packs[0].read_pieces([piece[2:] for piece in pieces])
         for (path, whole, _, at, _), (error, data) in zip(pieces, answers):
             batch.append((path, whole, at, error, data))

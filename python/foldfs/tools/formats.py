@@ -9,10 +9,10 @@ import tarfile
 
 import outputs
 import system
-from pack import ATTRS, IMAGES, Failed, need
+from pack import ATTRS, IMAGE_KINDS, IMAGES, Failed, need
 
-KINDS = {b"jpg": b"JPEG", b"jpeg": b"JPEG", b"png": b"PNG", b"ppm": b"PNM", b"pgm": b"PNM",
-         b"bmp": b"BMP", b"tif": b"TIFF", b"tiff": b"TIFF", b"webp": b"WEBP"}  # by suffix
+KINDS = {suffix.encode(): kind.upper().encode() for suffix, kind in IMAGE_KINDS.items()
+         if kind != "GIF"}
 GIB = 1 << 30
 
 
@@ -149,14 +149,9 @@ class Shards:
 # --- tfrecord -------------------------------------------------------------------------------------
 
 
-def make_table():
-    for crc in range(256):
-        for _ in range(8):
-            crc = crc >> 1 ^ 0x82f63b78 * (crc & 1)
-        yield crc
-
-
-TABLE = list(make_table())
+TABLE = list(range(256))
+for _ in range(8):
+    TABLE = [crc >> 1 ^ 0x82f63b78 * (crc & 1) for crc in TABLE]
 
 
 def crc32c(data, crc=0):

@@ -24,6 +24,9 @@ PLACE, HASH = 1, 2
 BYTES, LOOK = 1, 2
 QUIET, WARNINGS, NORMAL, VERBOSE = range(4)
 CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# By suffix, those that ImageFolder takes, and GIF.
+IMAGE_KINDS = {"jpg": "JPEG", "jpeg": "JPEG", "png": "PNG", "webp": "WebP", "gif": "GIF",
+               "bmp": "BMP", "ppm": "PNM", "pgm": "PNM", "tif": "TIFF", "tiff": "TIFF"}
 
 sys.path.append(sys.path.pop(0))  # a script beside this one may have the name of a package
 

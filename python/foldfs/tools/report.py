@@ -28,8 +28,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import system
 from outputs import REFUSED
-from pack import (CHECKSUMS, DAMAGED, DONE, FOLDERS, IMAGES, SUMMARY, Failed, Interrupted, count,
-                  dumps, main, need, result, say, shown, size)
+from pack import (CHECKSUMS, DAMAGED, DONE, FOLDERS, IMAGE_KINDS, IMAGES, SUMMARY, Failed,
+                  Interrupted, count, dumps, main, need, result, say, shown, size)
 
 BEGINS = b"<!DOCTYPE html>\n<!-- a report of foldpack -->\n"  # of every page
 PICTURES_MOST = 1200
@@ -43,8 +43,6 @@ BINS = 8  # of a factor of two, in histograms; the last one has what is larger, 
 BYTES_BINS, SIDE_BINS, ASPECT_BINS = 64 * BINS, 17 * BINS, 16 * BINS
 FAR, ELONGATED, UNEVEN = 64, 4, 10  # times the median area; the other side; the smallest class
 
-ENDINGS = {"jpg": "JPEG", "jpeg": "JPEG", "png": "PNG", "webp": "WebP", "gif": "GIF", "bmp": "BMP",
-           "ppm": "PNM", "pgm": "PNM", "tif": "TIFF", "tiff": "TIFF"}
 NO_IMAGE = "-"
 SIDE, QUALITY = 160, 80  # of a thumbnail
 HEADROOM = 1.5  # a JPEG that is decoded at a fraction of its size is still so many times larger
@@ -138,7 +136,7 @@ COPIES = "copies-in-class", "copies-in-classes", "copies-in-splits"
 def named(path):
     """The kind that its name stands for, or NO_IMAGE."""
     _, dot, ending = path.rpartition("/")[2].rpartition(".")
-    return ENDINGS.get(ending.lower(), NO_IMAGE) if dot else NO_IMAGE
+    return IMAGE_KINDS.get(ending.lower(), NO_IMAGE) if dot else NO_IMAGE
 
 
 def taken(path):
@@ -285,17 +283,16 @@ def smaller(kind, data):
     return (*small, out.getvalue())
 
 
-def embedded(kind, width, height, data):
-    """(type, bytes) of an image as it is; (None, why not)."""
+def why_not(kind, width, height, data):
+    """Why an image is not embedded as it is; None: it is."""
     if kind == NO_IMAGE:
-        return None, "no image"
+        return "no image"
     if kind not in MIMES:
-        return None, f"{kind}: no browser shows it"
+        return f"{kind}: no browser shows it"
     if not width:
-        return None, f"{kind} of unknown size"
-    if len(data) > EMBED_BYTES or width * height > EMBED_PIXELS:
-        return None, f"{kind}: too large to embed"
-    return MIMES[kind], data
+        return f"{kind} of unknown size"
+    large = len(data) > EMBED_BYTES or width * height > EMBED_PIXELS
+    return f"{kind}: too large to embed" if large else None
 
 
 def picture(look, data):
@@ -307,13 +304,11 @@ def picture(look, data):
         raise
     except Exception as error:  # of any library, about any bytes
         return {"why": look.get("text") or f"{kind}: {error}"}, True
-    if made:
-        mime, (width, height, data) = "image/jpeg", made
-    else:
-        mime, data = embedded(kind, width, height, data)
-    if not mime:
-        return {"why": look.get("text") or data}, False
-    src = f"data:{mime};base64,{base64.b64encode(data).decode()}"
+    why = None if made else why_not(kind, width, height, data)
+    if why:
+        return {"why": look.get("text") or why}, False
+    kind, (width, height, data) = ("JPEG", made) if made else (kind, (width, height, data))
+    src = f"data:{MIMES[kind]};base64,{base64.b64encode(data).decode()}"
     return {"width": width, "height": height, "src": src}, False
 
 
@@ -324,19 +319,16 @@ def text(name):
     return html.escape(shown(name), quote=False).replace('"', "&quot;")
 
 
-def list_item(item):
-    paths = [part for part in item if isinstance(part, str)]
-    return "<li>" + "".join(f"<div>{text(path) or 'all classes'}</div>" for path in paths) + "</li>"
-
-
 def plain_findings(findings):
     """As HTML, for browsers that run no script."""
     out = []
     for found in findings:
-        items, more = found["items"][:SHOWN], found["count"] - SHOWN
+        more = found["count"] - SHOWN
+        items = ("".join(f"<div>{text(path) or 'all classes'}</div>" for path in item
+                         if isinstance(path, str)) for item in found["items"][:SHOWN])
         out.append(f"<article class=\"card{' bad' * found['bad']}\"><h3>{found['title']}<span>"
                    f"{'problem' if found['bad'] else 'note'}</span></h3><p>{found['means']}</p>"
-                   f"<ol class=\"paths\">{''.join(map(list_item, items))}</ol>"
+                   f"<ol class=\"paths\"><li>{'</li><li>'.join(items)}</li></ol>"
                    f"{f'<p>and {count(more)} more</p>' if more > 0 else ''}</article>\n")
     return (f"<h2>Worth a look</h2>\n<div class=\"cards\">\n"
             f"{''.join(out) or NOTHING}</div>\n")
@@ -463,23 +455,20 @@ class Report:
         for file in self.files:
             if file.size:
                 same[file.size, file.checksum].append(file)
-        for files in same.values():
-            if len(files) > 1:
-                self.add_copies(files)
+        for files in (files for files in same.values() if len(files) > 1):
+            # Files in no class have no label that could contradict.
+            owners = {file.owner for file in files if file.owner}
+            kind = COPIES[2 if len({*map(self.classes.split, owners)}) > 1 else len(owners) > 1]
+            self.groups[kind].append(files)
+            own = sum(file.own for file in files)
+            number, bytes_ = self.takes.get(kind, (0, 0))
+            self.takes[kind] = number + len(files), bytes_ + max(own - 1, 0) * files[0].size
+            labels = set()
+            for file in files:
+                if self.label(file) in labels:
+                    self.copies.add(file)
+                labels.add(self.label(file))
 
-    def add_copies(self, files):
-        """Files in no class have no label that could contradict."""
-        owners = {file.owner for file in files if file.owner}
-        kind = COPIES[2 if len({*map(self.classes.split, owners)}) > 1 else len(owners) > 1]
-        self.groups[kind].append(files)
-        own = sum(file.own for file in files)
-        number, bytes_ = self.takes.get(kind, (0, 0))
-        self.takes[kind] = number + len(files), bytes_ + max(own - 1, 0) * files[0].size
-        labels = set()
-        for file in files:
-            if self.label(file) in labels:
-                self.copies.add(file)
-            labels.add(self.label(file))
 
     # --- the contact sheet ------------------------------------------------------------------------
 
@@ -512,17 +501,15 @@ class Report:
         for file, (error, look, data) in zip(files, answers):
             if error == errno.ENOMEM:
                 raise MemoryError
-            if error:
-                self.fail(file, error)
-            else:
+            if not error:
                 yield file, look, data
+                continue
+            damaged = error == errno.EBADMSG
+            self.pictures[file] = {"why": "damaged in the pack" if damaged else os.strerror(error)}
+            if file not in self.unread:
+                self.unread.add(file)
+                self.note("damaged" if damaged else "unreadable", file.path)
 
-    def fail(self, file, error):
-        damaged = error == errno.EBADMSG
-        self.pictures[file] = {"why": "damaged in the pack" if damaged else os.strerror(error)}
-        if file not in self.unread:
-            self.unread.add(file)
-            self.note("damaged" if damaged else "unreadable", file.path)
 
     def read(self):
         """Makes the pictures, and notes what is damaged, truncated or corrupt."""
@@ -601,22 +588,21 @@ class Report:
                        "title": f"{count(len(found))} {one if len(found) == 1 else many}",
                        "means": means, "count": len(found), "items": items}
 
-    def sheet_json(self):
-        for label, images, files in self.shown:
-            name = {"name": self.classes.labels[label]} if label < len(self.classes.labels) else {}
-            yield {**name, "images": images, "pictures": [
-                {"at": [file.owner, file.path], **self.pictures[file]} for file in files]}
-
     def page(self):
         images = self.measure()  # which may find something
         name = self.pack.name.rpartition("/")[2] or self.pack.name
         findings = [*self.findings()]
+        shown_labels = [
+            {**({"name": self.classes.labels[label]} if label < len(self.classes.labels) else {}),
+             "images": number, "pictures": [
+                 {"at": [file.owner, file.path], **self.pictures[file]} for file in files]}
+            for label, number, files in self.shown]
         synsets = dict(line.split(" ", 1) for line in beside("synsets.txt").splitlines())
         data = {"name": name, "version": self.command.version, "info": self.info,
                 "synsets": {label: synsets[label] for label in self.classes.labels
                             if label in synsets},
                 "images": images, "findings": findings,
-                "sheet": {**self.sheet, "shown": [*self.sheet_json()]}}
+                "sheet": {**self.sheet, "shown": shown_labels}}
         plain = (f"<h1>{text(name)}</h1>\n<p>"
                  f"{count(self.info['files'] + self.info['hardlinks'], 'file')}, "
                  f"{size(self.info['bytes'])}; {count(len(self.files), 'image')} in "

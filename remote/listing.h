@@ -1,36 +1,27 @@
-/* What the listings of the Hub and of buckets have in common. */
+/* The files that a pattern on a server stands for. They are asked of the server's listing, page by
+ * page.
+ *
+ *	s3://BUCKET/a/train-*.lmdb		objects of a bucket (ListObjectsV2), with what is
+ *						before the first wildcard as prefix; gs:// as well
+ *	hf://datasets/ORG/in1k/data/train-*.tar	files of a dataset on the Hugging Face Hub
+ *	hf://datasets/ORG/in1k			all of one kind that can be mounted, if there is one
+ *
+ * '*' leaves out '/'. A file whose path is the pattern is the only one. Found names are appended,
+ * each with a NUL at its end. `fetch_from` is fetch(), except in tests. */
 #pragma once
 
 #include "remote/credentials.h"
-#include "remote/object_auth.h"
+#include "remote/remote.h"
 
-#define LISTING_WILD "*?["
+/* Whether the name stands for files that the server must be asked for. */
+bool s3_is_pattern(const char *name);
+bool hub_is_pattern(const char *name);
 
-struct listing {
-	const char *name;      /* that was asked for: s3://bucket/train/shard-*.tar */
-	int root;	       /* bytes of it: what all files are in, without the slash */
-	const char *pattern;   /* of what is below; '*' leaves out '/' */
-	struct buf *found;     /* names, NUL-ended */
-	bool exact;	       /* a file has the pattern as its path, and is meant alone */
-	unsigned taken, pages; /* names, and pages that were asked for */
-	struct object_auth *auth;
-	const struct remote_settings *settings;
-	credentials_fetch_fn *fetch; /* fetch(), except in tests */
-};
-
-/* Adds the name of a file if it matches. Returns 0, -ENOMEM, or -E2BIG (remote/bounds.h). */
-int listing_take(struct listing *listing, const char *path, struct err *err);
-/* Adds it to other names in any case. */
-int listing_add(struct listing *listing, const char *path, struct buf *names, struct err *err);
-
-struct listing_page {
-	unsigned status;
-	bool authorized; /* `auth` added headers */
-	struct buf headers, body;
-};
-
-/* Asks for a page, which is empty. What may pass is tried again. Returns as fetch(), or -E2BIG (it
- * goes on for too long). */
-int listing_ask(struct listing *listing, const char *url, struct listing_page *ret,
-		struct err *err);
-void listing_page_release(struct listing_page *page);
+/* Returns 0, -ENOENT (none), -E2BIG (more than remote/bounds.h says), or why the bucket cannot be
+ * listed. */
+int s3_list(const char *name, const struct remote_settings *settings,
+	    credentials_fetch_fn *fetch_from, struct remote *remote, struct buf *ret,
+	    struct err *err);
+/* The same, and -ENOENT if files of several kinds may be meant. */
+int hub_list(const char *name, const struct remote_settings *settings,
+	     credentials_fetch_fn *fetch_from, struct buf *ret, struct err *err);

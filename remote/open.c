@@ -5,10 +5,9 @@
 #include "remote/bearer.h"
 #include "remote/fetch.h"
 #include "remote/hub.h"
-#include "remote/hub_list.h"
+#include "remote/listing.h"
 #include "remote/reader_remote.h"
 #include "remote/s3.h"
-#include "remote/s3_list.h"
 #include <errno.h>
 #include <limits.h>
 #include <string.h>

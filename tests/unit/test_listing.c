@@ -1,10 +1,9 @@
-/* The files that a pattern on a server stands for, and how much a server may say:
- * remote/hub_list.h, remote/s3_list.h, remote/bounds.h. The server is this test's. */
+/* The files that a pattern on a server stands for, and how much a server may say: remote/listing.h,
+ * remote/bounds.h. The server is this test's. */
 #define TEST_MAIN
 #include "base/scope.h"
 #include "remote/bounds.h"
-#include "remote/hub_list.h"
-#include "remote/s3_list.h"
+#include "remote/listing.h"
 #include "tests/unit/aws_home.h"
 #include "tests/unit/test.h"
 #include <errno.h>

@@ -3,8 +3,6 @@
  * poll(2) on all sockets each time. */
 #include "remote/curl.h"
 
-#if REMOTE_CURL
-
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/math.h"
@@ -26,12 +24,12 @@ struct http {
 	const struct remote_settings *settings;
 
 	pthread_mutex_t lock;
-	bool running, stopping, cancelling; /* protected by lock */
-	/* Protected by lock: the hosts, and what waits for each; whose turn it is; how many. */
-	struct http_host *hosts, *turn;
-	unsigned host_count;
-	uint64_t submitted;	 /* protected by lock: transfers, ever */
-	pthread_cond_t finished; /* a client has no transfers left */
+	bool running, cancelling; /* protected by lock */
+	atomic_bool stopping;
+	struct http_host *hosts;       /* protected by lock */
+	struct http_transfer *waiting; /* protected by lock: for their turn, the oldest first */
+	uint64_t submitted;	       /* protected by lock: transfers, ever */
+	pthread_cond_t finished;       /* a client has no transfers left */
 	pthread_t thread;
 	int wake; /* eventfd */
 
@@ -39,9 +37,10 @@ struct http {
 	CURLM *multi;
 	int epoll;
 	uint64_t timer; /* when to call libcurl, ns; 0: not at all */
-	struct http_list pausing;
 	struct http_slots slots;
 	uint64_t under_way, most;
+	uint64_t turns; /* of hosts */
+	uint64_t now;	/* since when pauses that were over have been looked at, ns */
 };
 
 struct http_client {
@@ -73,7 +72,6 @@ static struct http_host *host_of(struct http *http, const char *url)
 	if (host) {
 		host->next = http->hosts;
 		http->hosts = host;
-		http->host_count++;
 	}
 	return host;
 }
@@ -109,11 +107,17 @@ static int set_timer(CURLM *multi, long ms, void *context)
 
 /* --- beginning -------------------------------------------------------------------------------- */
 
-/* The transfer waits for its turn again. */
-static void pause_transfer(struct http *http, struct http_transfer *transfer, uint64_t ns)
+/* The transfer waits for its turn, which comes in the order of submission, after a pause. Called
+ * with the lock held. */
+static void add_waiting(struct http *http, struct http_transfer *transfer, uint64_t pause_ns)
 {
-	transfer->due = clock_ns() + ns;
-	http_list_add(&http->pausing, transfer);
+	struct http_transfer **at = &http->waiting;
+
+	while (*at && (*at)->number < transfer->number)
+		at = &(*at)->next;
+	transfer->due = pause_ns ? clock_ns() + pause_ns : 0;
+	transfer->next = *at;
+	*at = transfer;
 }
 
 static void finish_transfer(struct http *http, struct http_transfer *transfer,
@@ -132,14 +136,13 @@ static void finish_transfer(struct http *http, struct http_transfer *transfer,
 		   outcome->end == HTTP_CUT) {
 		http_host_closed(host);
 	}
+	SCOPE_LOCK(&http->lock);
 	if (verdict.again) {
 		atomic_fetch_add_explicit(&client->retries, 1, memory_order_relaxed);
-		pause_transfer(http, transfer, verdict.pause_ns);
-		return;
-	}
-	SCOPE_LOCK(&http->lock); /* the transfer is its owner's */
-	if (--client->left == 0)
+		add_waiting(http, transfer, verdict.pause_ns);
+	} else if (--client->left == 0) { /* the transfer is its owner's */
 		pthread_cond_broadcast(&http->finished);
+	}
 }
 
 static void end_early(struct http *http, struct http_transfer *transfer, enum http_end end)
@@ -156,88 +159,71 @@ static void count_under_way(struct http *http, struct http_transfer *transfer, u
 	atomic_fetch_add_explicit(&transfer->client->under_way, change, memory_order_relaxed);
 }
 
-/* A request may go to another server than the one before, as where that redirects to. */
-static void go_to(struct http *http, struct http_transfer *transfer, const char *url)
-{
-	struct http_host *host;
-
-	SCOPE_LOCK(&http->lock);
-	host = host_of(http, url);
-	if (host)
-		transfer->host = transfer->client->host = host;
-}
-
 static void begin_transfer(struct http *http, struct http_transfer *transfer)
 {
 	struct http_message message;
 	struct http_slot *slot = http_slots_take(&http->slots, &http->curl, http->settings);
 	int r = slot ? http_slot_send(slot, transfer, http->multi, &message) : -ENOMEM;
 
+	if (slot && r < 0)
+		http_slots_put(&http->slots, slot);
+	if (r < 0 && r != -EAGAIN) {
+		end_early(http, transfer, r == -ENOMEM ? HTTP_NO_MEMORY : HTTP_IMPOSSIBLE);
+		return;
+	}
+	SCOPE_LOCK(&http->lock);
 	if (r == 0) {
-		go_to(http, transfer, message.url);
+		/* It may go to another server than the one before, as where that redirects to. */
+		struct http_host *host = host_of(http, message.url);
+
+		if (host)
+			transfer->client->host = host;
+		transfer->host = transfer->client->host;
 		count_under_way(http, transfer, 1);
 		atomic_fetch_add_explicit(&transfer->client->requests, 1, memory_order_relaxed);
-		return;
+	} else {
+		add_waiting(http, transfer, NOT_YET_NS);
 	}
-	if (slot)
-		http_slots_put(&http->slots, slot);
-	if (r == -EAGAIN)
-		pause_transfer(http, transfer, NOT_YET_NS);
-	else
-		end_early(http, transfer, r == -ENOMEM ? HTTP_NO_MEMORY : HTTP_IMPOSSIBLE);
 }
 
-/* Transfers whose pause is over go to the head of the list that they came from: they are the
- * oldest. */
-static void end_pauses(struct http *http)
+static bool http_is_ahead(const struct http_transfer *transfer)
 {
-	struct http_list pausing;
-	struct http_transfer *transfer;
-	uint64_t now = clock_ns();
-
-	if (!http->pausing.first)
-		return;
-	http_list_move(&http->pausing, &pausing);
-	SCOPE_LOCK(&http->lock);
-	while ((transfer = http_list_take(&pausing))) {
-		if (transfer->due > now)
-			http_list_add(&http->pausing, transfer);
-		else
-			http_host_put_back(transfer->client->host, transfer);
-	}
+	return transfer->ahead && atomic_load_explicit(transfer->ahead, memory_order_relaxed);
 }
 
-/* One server after another. Called with the lock held. */
-static struct http_transfer *take_from_hosts(struct http *http, bool ahead)
+/* Takes the oldest that may begin, of the server whose turn was longest ago. Called with the lock
+ * held. */
+static struct http_transfer *take_waiting(struct http *http, bool ahead)
 {
-	struct http_transfer *transfer = NULL;
+	struct http_transfer **best = NULL, *taken;
 
-	for (unsigned i = 0; !transfer && i < http->host_count; i++) {
-		struct http_host *host = http->turn ? http->turn : http->hosts;
+	for (struct http_transfer **at = &http->waiting; *at; at = &(*at)->next) {
+		const struct http_host *host = (*at)->client->host;
 
-		transfer = http_host_take(host, ahead);
-		http->turn = host->next;
+		if ((*at)->due <= http->now && http_is_ahead(*at) == ahead &&
+		    http_host_has_place(host, ahead) &&
+		    (!best || host->turn < (*best)->client->host->turn))
+			best = at;
 	}
-	return transfer;
+	if (!best)
+		return NULL;
+	taken = *best;
+	*best = taken->next;
+	taken->client->host->turn = ++http->turns;
+	return taken;
 }
 
-/* The next transfer that may begin. A client may have gone to another server meanwhile. */
 static struct http_transfer *next_transfer(struct http *http)
 {
 	struct http_transfer *transfer = NULL;
 	uint64_t most = http->most;
 
 	SCOPE_LOCK(&http->lock);
-	for (;;) {
-		if (http->under_way < most)
-			transfer = take_from_hosts(http, false);
-		if (!transfer && http->under_way < most - most / HTTP_WANTED_SHARE)
-			transfer = take_from_hosts(http, true);
-		if (!transfer || transfer->host == transfer->client->host)
-			return transfer;
-		http_host_put_back(transfer->client->host, transfer);
-		transfer = NULL;
-	}
+	if (http->under_way < most)
+		transfer = take_waiting(http, false);
+	if (!transfer && http->under_way < most - most / HTTP_WANTED_SHARE)
+		transfer = take_waiting(http, true);
+	return transfer;
 }
 
 /* --- ending ----------------------------------------------------------------------------------- */
@@ -262,39 +248,14 @@ static void end_finished(struct http *http)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-static bool is_stopping(struct http *http)
-{
-	SCOPE_LOCK(&http->lock);
-	return http->stopping;
-}
-
-/* The list belongs to this thread. */
-static void cancel_list(struct http *http, struct http_list *list)
-{
-	struct http_transfer *transfer;
-
-	while ((transfer = http_list_take(list)))
-		end_early(http, transfer, HTTP_CANCELLED);
-}
-
 /* Nobody waits for what is ahead or pauses. */
-static bool is_cancelled(const struct http_transfer *transfer, bool pauses)
+static bool is_cancelled(const struct http_transfer *transfer)
 {
 	const struct http_client *client = transfer->client;
 
 	return atomic_load(&client->ending) ||
 	       (transfer->number < atomic_load(&client->cancelled) &&
-		(pauses || http_is_ahead(transfer)));
-}
-
-static void take_cancelled(struct http_list *list, bool pauses, struct http_list *ret)
-{
-	struct http_transfer *transfer;
-	struct http_list all;
-
-	http_list_move(list, &all);
-	while ((transfer = http_list_take(&all)))
-		http_list_add(is_cancelled(transfer, pauses) ? ret : list, transfer);
+		(transfer->due > clock_ns() || http_is_ahead(transfer)));
 }
 
 static void cancel_under_way(struct http *http, bool all)
@@ -302,7 +263,7 @@ static void cancel_under_way(struct http *http, bool all)
 	for (struct http_slot *slot = http->slots.all; slot; slot = slot->next) {
 		struct http_transfer *transfer = slot->transfer;
 
-		if (!transfer || !(all || is_cancelled(transfer, false)))
+		if (!transfer || !(all || is_cancelled(transfer)))
 			continue;
 		http->curl.multi_remove_handle(http->multi, slot->easy);
 		count_under_way(http, transfer, UINT64_MAX);
@@ -311,40 +272,50 @@ static void cancel_under_way(struct http *http, bool all)
 	}
 }
 
-/* Returns whether anything is to be cancelled. */
-static bool take_all_cancelled(struct http *http, struct http_list *ret)
+static void cancel_all(struct http *http, struct http_transfer **list)
 {
-	bool asked;
+	struct http_transfer *transfer;
 
-	SCOPE_LOCK(&http->lock);
-	asked = http->cancelling;
-	http->cancelling = false;
-	for (struct http_host *host = http->hosts; asked && host; host = host->next) {
-		take_cancelled(&host->wanted, false, ret);
-		take_cancelled(&host->ahead, false, ret);
+	while ((transfer = *list)) {
+		*list = transfer->next;
+		end_early(http, transfer, HTTP_CANCELLED);
 	}
-	return asked;
 }
 
 static void cancel_if_asked(struct http *http)
 {
-	struct http_list cancelled;
+	struct http_transfer *cancelled = NULL, **at = &http->waiting;
+	bool asked;
 
-	http_list_init(&cancelled);
-	if (!take_all_cancelled(http, &cancelled))
-		return;
-	take_cancelled(&http->pausing, true, &cancelled);
-	cancel_list(http, &cancelled);
-	cancel_under_way(http, false);
+	pthread_mutex_lock(&http->lock);
+	asked = http->cancelling;
+	http->cancelling = false;
+	while (asked && *at) {
+		struct http_transfer *transfer = *at;
+
+		if (is_cancelled(transfer)) {
+			*at = transfer->next;
+			transfer->next = cancelled;
+			cancelled = transfer;
+		} else {
+			at = &transfer->next;
+		}
+	}
+	pthread_mutex_unlock(&http->lock);
+	cancel_all(http, &cancelled);
+	if (asked)
+		cancel_under_way(http, false);
 }
 
 /* How long until a pause is over, or libcurl wants to be called. */
-static int wait_ms(const struct http *http)
+static int wait_ms(struct http *http)
 {
 	uint64_t now = clock_ns(), next = http->timer ? http->timer : UINT64_MAX;
 
-	for (struct http_transfer *at = http->pausing.first; at; at = at->next)
-		next = min(next, at->due);
+	SCOPE_LOCK(&http->lock);
+	for (struct http_transfer *at = http->waiting; at; at = at->next)
+		if (at->due > http->now)
+			next = min(next, at->due);
 	if (next == UINT64_MAX)
 		return -1;
 	return next <= now ? 0 : (int)((next - now) / 1000000 + 1);
@@ -380,9 +351,9 @@ static void *http_thread(void *context)
 	struct http *http = context;
 	struct http_transfer *transfer;
 
-	while (!is_stopping(http)) {
+	while (!atomic_load(&http->stopping)) {
 		cancel_if_asked(http);
-		end_pauses(http);
+		http->now = clock_ns();
 		while ((transfer = next_transfer(http)))
 			begin_transfer(http, transfer);
 		handle_events(http, wait_ms(http));
@@ -441,18 +412,15 @@ void http_rest(struct http *http)
 		pthread_mutex_unlock(&http->lock);
 		return;
 	}
-	http->stopping = true;
+	atomic_store(&http->stopping, true);
 	http_wake(http);
 	pthread_mutex_unlock(&http->lock);
 	pthread_join(http->thread, NULL);
 	cancel_under_way(http, true);
-	cancel_list(http, &http->pausing);
-	for (struct http_host *host = http->hosts; host; host = host->next) {
-		cancel_list(http, &host->wanted);
-		cancel_list(http, &host->ahead);
-	}
+	cancel_all(http, &http->waiting);
 	close_all(http);
-	http->stopping = http->cancelling = http->running = false;
+	atomic_store(&http->stopping, false);
+	http->cancelling = http->running = false;
 }
 
 int http_new(const struct remote_settings *settings, struct http **ret, struct err *err)
@@ -473,7 +441,6 @@ int http_new(const struct remote_settings *settings, struct http **ret, struct e
 	http->epoll = http->wake = -1;
 	pthread_mutex_init(&http->lock, NULL);
 	pthread_cond_init(&http->finished, NULL);
-	http_list_init(&http->pausing);
 	*ret = http;
 	return 0;
 }
@@ -529,13 +496,12 @@ void http_submit(struct http_client *client, struct http_transfer *transfer)
 	pthread_mutex_lock(&http->lock);
 	client->left++;
 	transfer->client = client;
-	transfer->host = client->host;
 	transfer->received = &client->bytes;
 	transfer->number = http->submitted++;
 	running = http->running || http_begin(http) == 0;
 	http->running = running;
 	if (running) {
-		http_host_add(client->host, transfer);
+		add_waiting(http, transfer, 0);
 		http_wake(http);
 	} else {
 		close_all(http);
@@ -589,8 +555,9 @@ void http_hush(struct http_client *client)
 
 void http_hurry(struct http_client *client)
 {
-	for (struct http_transfer *t = client->http->pausing.first; t; t = t->next)
-		if (t->host == client->host)
+	SCOPE_LOCK(&client->http->lock);
+	for (struct http_transfer *t = client->http->waiting; t; t = t->next)
+		if (t->client->host == client->host)
 			t->due = 0;
 }
 
@@ -602,5 +569,3 @@ void http_stats(struct http_client *client, struct reader_stats *ret)
 				     .refused = atomic_load(&client->overloaded),
 				     .under_way = atomic_load(&client->under_way)};
 }
-
-#endif

@@ -113,10 +113,10 @@ struct http_transfer {
 	/* What follows belongs to http.c: */
 	struct http_transfer *next;
 	struct http_client *client;
-	struct http_host *host;	    /* that it waits for, or is under way to */
+	struct http_host *host;	    /* that it was under way to last; NULL: it was not */
 	_Atomic uint64_t *received; /* where bytes of bodies are counted */
 	uint64_t number;	    /* in the order in which they were submitted */
-	uint64_t due;		    /* when to ask again, ns */
+	uint64_t due;		    /* not to be asked for before, ns */
 };
 
 /* Settings must outlive it. Returns 0, -ENOSYS (no libcurl) or -ENOMEM. */

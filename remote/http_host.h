@@ -1,5 +1,5 @@
-/* A server, as far as requests to it go: the transfers that wait for their turn, and how many may
- * be under way, whichever packs they are for.
+/* A server, as far as requests to it go: how many may be under way, whichever packs they are for,
+ * and who tells the user that it fails.
  *
  * The server sets that limit: half as many each time it says that it is overloaded, one more for
  * each round of answers (additive increase, multiplicative decrease). Servers and proxies with too
@@ -10,19 +10,9 @@
 
 #include "remote/http.h"
 
-struct http_list {
-	struct http_transfer *first, **end;
-};
-
-void http_list_init(struct http_list *list);
-void http_list_add(struct http_list *list, struct http_transfer *transfer);
-struct http_transfer *http_list_take(struct http_list *list); /* NULL: it is empty */
-/* What was in `to` must have been taken. */
-void http_list_move(struct http_list *from, struct http_list *to);
-
 struct http_host {
 	struct http_host *next;
-	struct http_list wanted, ahead; /* not begun */
+	uint64_t turn; /* the later it was chosen, the larger */
 	uint64_t under_way, limit;
 	uint64_t slowed, answers; /* when the limit was last halved; answers since it last grew */
 	uint64_t heard, closed;	  /* answers in this round, and connections that were closed */
@@ -34,16 +24,8 @@ struct http_host {
 /* For free(3), when no transfers are left. NULL: no memory. */
 struct http_host *http_host_new(const char *name);
 
-/* Whether somebody waits for it now. */
-bool http_is_ahead(const struct http_transfer *transfer);
-
-/* At the end of those that wait, or at the head: it is the oldest. */
-void http_host_add(struct http_host *host, struct http_transfer *transfer);
-void http_host_put_back(struct http_host *host, struct http_transfer *transfer);
-
-/* The next transfer that may begin, of those that somebody waits for, or of those that are ahead;
- * NULL: none may. */
-struct http_transfer *http_host_take(struct http_host *host, bool ahead);
+/* Whether a transfer may begin that somebody waits for, or one that is ahead. */
+bool http_host_has_place(const struct http_host *host, bool ahead);
 
 /* Of the packs on a server that fails, one says so: whether this one may. Another may after a
  * minute, or once the first has hushed. */

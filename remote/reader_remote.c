@@ -1,7 +1,5 @@
 #include "remote/curl.h"
 
-#if REMOTE_CURL
-
 #include "base/math.h"
 #include "base/scope.h"
 #include "remote/object.h"
@@ -11,25 +9,22 @@
 /* Bytes that all packs of a mount keep; what does not fit is read when it is asked for. */
 #define KEPT_MOST ((uint64_t)512 << 20)
 
-/* The reads of one caller that are under way. */
+/* Parts of a range that are under way; protected by the reader's lock. */
 struct pending {
-	pthread_mutex_t lock;
-	pthread_cond_t none;
-	unsigned reads; /* protected by lock */
-	int error;	/* protected by lock: of the first read that failed */
+	unsigned parts;
+	int error; /* of the first that failed */
 };
 
 /* Bytes of the object that were read ahead of reader_get(). */
 struct kept {
 	struct kept *next;
-	struct pending pending;
+	struct pending pending; /* protected by the reader's lock, as what follows */
+	unsigned takers;	/* how many copy from it, */
+	bool taken;		/* of whom the last one frees it */
+	bool is_end;		/* the beginning or the end of the object, */
+	int64_t came;		/* of which so many bytes came; or -errno */
 	uint64_t offset;
 	size_t len;
-	unsigned takers;  /* protected by the reader's lock: how many copy from it */
-	bool taken;	  /* protected by the reader's lock: freed by the last taker */
-	bool is_end;	  /* the beginning or the end of the object, */
-	struct iovec iov; /* where it comes, and how many bytes came */
-	int64_t result;
 	char data[];
 };
 
@@ -37,12 +32,10 @@ struct reader_remote {
 	struct reader reader;
 	struct object *object;
 	struct remote_settings once; /* those of a reader that asks for nothing again */
-	struct remote *engine;
+	struct remote *engine;	     /* its lock comes before the reader's */
 	pthread_mutex_t lock;
-	struct kept *kept; /* protected by lock */
-	/* Protected by the lock of the engine, which comes before the reader's: */
-	struct reader_remote *newer; /* that keeps its ends, too */
-	uint64_t ends;		     /* bytes of them; 0: they are not kept */
+	pthread_cond_t come; /* all parts of something have */
+	struct kept *kept;   /* protected by lock */
 };
 
 static struct reader_remote *remote_of(struct reader *reader)
@@ -50,107 +43,83 @@ static struct reader_remote *remote_of(struct reader *reader)
 	return (struct reader_remote *)reader;
 }
 
-/* --- waiting ---------------------------------------------------------------------------------- */
-
-/* One part of a read. */
-struct part {
-	struct pending *pending;
-	struct iovec iov;
-};
-
-static void pending_init(struct pending *pending)
-{
-	*pending = (struct pending){0};
-	pthread_mutex_init(&pending->lock, NULL);
-	pthread_cond_init(&pending->none, NULL);
-}
-
-static void pending_release(struct pending *pending)
-{
-	pthread_cond_destroy(&pending->none);
-	pthread_mutex_destroy(&pending->lock);
-}
-
-static void pending_add(struct pending *pending, unsigned reads)
-{
-	SCOPE_LOCK(&pending->lock);
-	pending->reads += reads;
-}
-
-/* Signals under the lock: the waiter may free all of it right after. */
-static void pending_end(struct pending *pending, int error)
-{
-	SCOPE_LOCK(&pending->lock);
-	if (error < 0 && pending->error == 0)
-		pending->error = error;
-	if (--pending->reads == 0)
-		pthread_cond_broadcast(&pending->none);
-}
-
-/* Returns 0 or -errno. */
-static int pending_wait(struct pending *pending)
-{
-	SCOPE_LOCK(&pending->lock);
-	while (pending->reads > 0)
-		pthread_cond_wait(&pending->none, &pending->lock);
-	return pending->error;
-}
-
 /* --- reading in parts ------------------------------------------------------------------------- */
 
+struct part {
+	struct reader_remote *remote;
+	struct pending *pending;
+	struct iovec iov;
+	int64_t *came; /* NULL: all of it must come */
+};
+
+/* Signals under the lock: the waiter may free what is pending right after. */
 static void part_done(void *arg, int64_t result)
 {
-	struct part *part = arg;
-	struct pending *pending = part->pending;
+	struct part part = *(struct part *)arg;
 
-	if (result >= 0 && (size_t)result < part->iov.iov_len)
+	free(arg);
+	SCOPE_LOCK(&part.remote->lock);
+	if (part.came)
+		*part.came = result;
+	else if (result >= 0 && (size_t)result < part.iov.iov_len)
 		result = -ENODATA;
-	free(part);
-	pending_end(pending, result < 0 ? (int)result : 0);
+	if (result < 0 && part.pending->error == 0)
+		part.pending->error = (int)result;
+	if (--part.pending->parts == 0)
+		pthread_cond_broadcast(&part.remote->come);
 }
 
-/* Reads a range in parts, which are all asked for together. */
-static void read_parts(struct reader_remote *remote, struct pending *pending, char *buf, size_t len,
-		       uint64_t offset)
+/* `came`: as in struct part. */
+static void ask_for_part(struct reader_remote *remote, struct pending *pending, char *buf,
+			 const struct object_range *range, int64_t *came)
 {
-	size_t parts = (len + REMOTE_PART - 1) / REMOTE_PART;
+	struct part *part = malloc(sizeof(*part));
 
-	pending_add(pending, (unsigned)parts);
+	pthread_mutex_lock(&remote->lock);
+	if (part)
+		pending->parts++;
+	else
+		pending->error = -ENOMEM;
+	pthread_mutex_unlock(&remote->lock);
+	if (!part)
+		return;
+	*part = (struct part){.remote = remote,
+			      .pending = pending,
+			      .iov = {.iov_base = buf, .iov_len = range->len},
+			      .came = came};
+	object_get(remote->object, &part->iov, 1, range, part_done, part);
+}
+
+/* All parts are asked for together. */
+static void ask_for_range(struct reader_remote *remote, struct pending *pending, char *buf,
+			  size_t len, uint64_t offset)
+{
 	for (size_t at = 0; at < len; at += REMOTE_PART) {
-		size_t some = len - at < REMOTE_PART ? len - at : REMOTE_PART;
-		struct object_range range = {.first = offset + at, .len = some};
-		struct part *part = malloc(sizeof(*part));
+		const struct object_range range = {.first = offset + at,
+						   .len = min(len - at, REMOTE_PART)};
 
-		if (!part) {
-			pending_end(pending, -ENOMEM);
-			continue;
-		}
-		*part = (struct part){.pending = pending,
-				      .iov = {.iov_base = buf + at, .iov_len = some}};
-		object_get(remote->object, &part->iov, 1, &range, part_done, part);
+		ask_for_part(remote, pending, buf + at, &range, NULL);
 	}
+}
+
+/* Returns 0 or -errno. Called with the lock held. */
+static int await(struct reader_remote *remote, const struct pending *pending)
+{
+	while (pending->parts > 0)
+		pthread_cond_wait(&remote->come, &remote->lock);
+	return pending->error;
 }
 
 /* --- what is kept ----------------------------------------------------------------------------- */
 
+/* NULL: no memory. */
 static struct kept *kept_new(uint64_t offset, size_t len)
 {
 	struct kept *kept = malloc(sizeof(*kept) + len);
 
-	if (!kept)
-		return NULL;
-	*kept = (struct kept){.offset = offset, .len = len};
-	pending_init(&kept->pending);
+	if (kept)
+		*kept = (struct kept){.offset = offset, .len = len};
 	return kept;
-}
-
-/* NULL is fine. */
-static void kept_free(struct kept *kept)
-{
-	if (!kept)
-		return;
-	pending_release(&kept->pending);
-	free(kept);
 }
 
 static void keep(struct reader_remote *remote, struct kept *kept)
@@ -161,7 +130,17 @@ static void keep(struct reader_remote *remote, struct kept *kept)
 	atomic_fetch_add(&remote->engine->kept, kept->len);
 }
 
-/* Under the lock. */
+/* The next three are called with the lock held. Finds what keeps all of these bytes, or will soon.
+ */
+static struct kept *find_kept(const struct reader_remote *remote, uint64_t offset, size_t len)
+{
+	struct kept *kept = remote->kept;
+
+	while (kept && !(offset >= kept->offset && offset + len <= kept->offset + kept->len))
+		kept = kept->next;
+	return kept;
+}
+
 static void unlink_kept(struct reader_remote *remote, struct kept *kept)
 {
 	struct kept **at = &remote->kept;
@@ -169,105 +148,54 @@ static void unlink_kept(struct reader_remote *remote, struct kept *kept)
 	while (*at != kept)
 		at = &(*at)->next;
 	*at = kept->next;
+	kept->taken = true;
 	atomic_fetch_sub(&remote->engine->kept, kept->len);
 }
 
-/* Finds what keeps all of these bytes, or will soon. */
-static struct kept *kept_take(struct reader_remote *remote, uint64_t offset, size_t len)
+static void free_taken(struct kept *kept)
 {
-	SCOPE_LOCK(&remote->lock);
-	for (struct kept *kept = remote->kept; kept; kept = kept->next)
-		if (offset >= kept->offset && offset + len <= kept->offset + kept->len) {
-			kept->takers++;
-			return kept;
-		}
-	return NULL;
+	if (kept->taken && kept->takers == 0)
+		free(kept);
 }
 
 /* The beginning and the end of the object are asked for again and again; a run that was announced,
- * once. */
-static bool is_used_up(const struct reader_remote *remote, const struct kept *kept, uint64_t end)
-{
-	uint64_t last = kept->offset + kept->len;
-
-	return end == last && kept->offset > 0 && last < object_size(remote->object);
-}
-
-static void kept_put(struct reader_remote *remote, struct kept *kept, bool used_up)
-{
-	bool last;
-
-	pthread_mutex_lock(&remote->lock);
-	if (used_up && !kept->taken) {
-		kept->taken = true;
-		unlink_kept(remote, kept);
-	}
-	last = --kept->takers == 0 && kept->taken;
-	pthread_mutex_unlock(&remote->lock);
-	if (last)
-		kept_free(kept);
-}
-
-/* Returns 0, -ECANCELED (they are not kept), or why they could not be read. */
+ * once. Returns 0, -ECANCELED (the bytes are not kept), or why they could not be read. */
 static int get_kept(struct reader_remote *remote, char *buf, size_t len, uint64_t offset)
 {
-	struct kept *kept = kept_take(remote, offset, len);
+	struct kept *kept;
+	uint64_t last;
 	int r;
 
+	SCOPE_LOCK(&remote->lock);
+	kept = find_kept(remote, offset, len);
 	if (!kept)
 		return -ECANCELED;
-	r = pending_wait(&kept->pending);
+	kept->takers++;
+	r = await(remote, &kept->pending);
+	pthread_mutex_unlock(&remote->lock);
 	if (r == 0)
 		memcpy(buf, kept->data + (offset - kept->offset), len);
-	kept_put(remote, kept, r < 0 || is_used_up(remote, kept, offset + len));
+	pthread_mutex_lock(&remote->lock);
+	kept->takers--;
+	last = kept->offset + kept->len;
+	if (!kept->taken && (r < 0 || (offset + len == last && kept->offset > 0 &&
+				       last < object_size(remote->object))))
+		unlink_kept(remote, kept);
+	free_taken(kept);
 	return r;
 }
 
-/* Called with the lock of the engine held. */
-static void unlist_ends(struct reader_remote *remote)
-{
-	struct remote *engine = remote->engine;
-	struct reader_remote **at = &engine->oldest, *before = NULL;
-
-	while (*at != remote) {
-		before = *at;
-		at = &before->newer;
-	}
-	*at = remote->newer;
-	if (engine->newest == remote)
-		engine->newest = before;
-	engine->ends -= remote->ends;
-	remote->ends = 0;
-}
-
-/* Waits for what is still being read. */
-static void forget_kept(struct reader_remote *remote)
-{
-	struct kept *kept;
-
-	pthread_mutex_lock(&remote->engine->lock);
-	if (remote->ends)
-		unlist_ends(remote);
-	pthread_mutex_unlock(&remote->engine->lock);
-	while ((kept = remote->kept)) {
-		unlink_kept(remote, kept);
-		pending_wait(&kept->pending);
-		kept_free(kept);
-	}
-}
-
-/* Those who copy from one free it. */
-static void forget_ends(struct reader_remote *remote)
+/* Those who copy from one free it. Waits for what is still being read. */
+static void forget_kept(struct reader_remote *remote, bool ends_only)
 {
 	SCOPE_LOCK(&remote->lock);
 	for (struct kept *kept = remote->kept, *next; kept; kept = next) {
 		next = kept->next;
-		if (!kept->is_end)
+		if (ends_only && !kept->is_end)
 			continue;
 		unlink_kept(remote, kept);
-		kept->taken = true;
-		if (kept->takers == 0)
-			kept_free(kept);
+		await(remote, &kept->pending);
+		free_taken(kept);
 	}
 }
 
@@ -275,22 +203,23 @@ static void forget_ends(struct reader_remote *remote)
 static void list_ends(struct reader_remote *remote)
 {
 	struct remote *engine = remote->engine;
+	struct reader_remote **place;
 
 	SCOPE_LOCK(&engine->lock);
-	for (const struct kept *kept = remote->kept; kept; kept = kept->next)
-		remote->ends += kept->len;
-	if (engine->newest)
-		engine->newest->newer = remote;
-	else
-		engine->oldest = remote;
-	engine->newest = remote;
-	engine->ends += remote->ends;
-	while (engine->ends > REMOTE_ENDS && engine->oldest != remote) {
-		struct reader_remote *oldest = engine->oldest;
+	place = &engine->ends[engine->opened++ % REMOTE_ENDS];
+	if (*place)
+		forget_kept(*place, true);
+	*place = remote;
+}
 
-		unlist_ends(oldest);
-		forget_ends(oldest);
-	}
+static void unlist_ends(struct reader_remote *remote)
+{
+	struct remote *engine = remote->engine;
+
+	SCOPE_LOCK(&engine->lock);
+	for (unsigned i = 0; i < REMOTE_ENDS; i++)
+		if (engine->ends[i] == remote)
+			engine->ends[i] = NULL;
 }
 
 /* --- operations ------------------------------------------------------------------------------- */
@@ -298,7 +227,8 @@ static void list_ends(struct reader_remote *remote)
 static int remote_prepare(struct reader *reader, enum reader_io io)
 {
 	(void)io;
-	forget_kept(remote_of(reader));
+	unlist_ends(remote_of(reader));
+	forget_kept(remote_of(reader), false);
 	object_go_on(remote_of(reader)->object);
 	return 0;
 }
@@ -355,19 +285,19 @@ static void remote_cancel(struct reader *reader)
 static ssize_t remote_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
 {
 	struct reader_remote *remote = remote_of(reader);
-	struct pending pending SCOPE(pending_release);
 	uint64_t size = object_size(remote->object);
+	struct pending pending = {0};
 	int r;
 
-	pending_init(&pending);
 	if (offset >= size)
 		return 0;
 	if (len > size - offset)
 		len = (size_t)(size - offset);
 	r = get_kept(remote, buf, len, offset);
 	if (r == -ECANCELED) {
-		read_parts(remote, &pending, buf, len, offset);
-		r = pending_wait(&pending);
+		ask_for_range(remote, &pending, buf, len, offset);
+		SCOPE_LOCK(&remote->lock);
+		r = await(remote, &pending);
 	}
 	return r < 0 ? r : (ssize_t)len;
 }
@@ -377,22 +307,20 @@ static void remote_will_get(struct reader *reader, uint64_t offset, size_t len)
 	struct reader_remote *remote = remote_of(reader);
 	uint64_t size = object_size(remote->object);
 	struct kept *kept;
-	bool fits;
 
 	if (offset >= size)
 		return;
 	if (len > size - offset)
 		len = (size_t)(size - offset);
-	kept = kept_take(remote, offset, len);
-	if (kept) {
-		kept_put(remote, kept, false);
+	pthread_mutex_lock(&remote->lock);
+	kept = find_kept(remote, offset, len);
+	pthread_mutex_unlock(&remote->lock);
+	if (kept || len > sub_sat(KEPT_MOST, atomic_load(&remote->engine->kept)))
 		return;
-	}
-	fits = len <= sub_sat(KEPT_MOST, atomic_load(&remote->engine->kept));
-	kept = fits ? kept_new(offset, len) : NULL;
+	kept = kept_new(offset, len);
 	if (!kept)
 		return;
-	read_parts(remote, &kept->pending, kept->data, len, offset);
+	ask_for_range(remote, &kept->pending, kept->data, len, offset);
 	keep(remote, kept);
 }
 
@@ -430,9 +358,12 @@ static void remote_free(struct reader *reader)
 {
 	struct reader_remote *remote = remote_of(reader);
 
-	object_rest(remote->object);
-	forget_kept(remote);
+	unlist_ends(remote);
+	if (remote->object)
+		object_rest(remote->object);
+	forget_kept(remote, false);
 	object_free(remote->object);
+	pthread_cond_destroy(&remote->come);
 	pthread_mutex_destroy(&remote->lock);
 	free(remote);
 }
@@ -454,63 +385,50 @@ static const struct reader_ops remote_ops = {
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static void end_done(void *arg, int64_t result)
+/* NULL: no memory. */
+static struct kept *ask_for_end(struct reader_remote *remote, size_t len, bool suffix)
 {
-	struct kept *end = arg;
+	const struct object_range range = {.len = len, .suffix = suffix};
+	struct kept *end = kept_new(0, len);
 
-	end->result = result;
-	pending_end(&end->pending, 0);
-}
-
-static void ask_for_end(struct reader_remote *remote, struct kept *end, bool suffix)
-{
-	const struct object_range range = {.len = end->len, .suffix = suffix};
-
+	if (!end)
+		return NULL;
 	end->is_end = true;
-	end->iov = (struct iovec){.iov_base = end->data, .iov_len = end->len};
-	pending_add(&end->pending, 1);
-	object_get(remote->object, &end->iov, 1, &range, end_done, end);
+	ask_for_part(remote, &end->pending, end->data, &range, &end->came);
+	return end;
 }
 
-/* Returns how many bytes came, or -errno. NULL is fine: it was not asked for. */
-static int64_t keep_end(struct reader_remote *remote, struct kept *end, bool suffix)
+/* Returns 0 or -errno. NULL is fine. */
+static int keep_end(struct reader_remote *remote, struct kept *end, bool suffix)
 {
-	int64_t result = 0;
+	int r;
 
-	if (end) {
-		pending_wait(&end->pending);
-		result = end->result;
+	if (!end)
+		return -ENOMEM;
+	pthread_mutex_lock(&remote->lock);
+	r = await(remote, &end->pending);
+	pthread_mutex_unlock(&remote->lock);
+	if (r < 0 || end->came == 0) {
+		free(end);
+		return r;
 	}
-	if (result <= 0) {
-		kept_free(end);
-		return result;
-	}
-	end->len = (size_t)result;
+	end->len = (size_t)end->came;
 	end->offset = suffix ? object_size(remote->object) - end->len : 0;
 	keep(remote, end);
-	return result;
+	return 0;
 }
 
 /* Some servers do not know suffix ranges, so only a failure at the beginning counts. */
 static int get_ends(struct reader_remote *remote, bool whole, struct err *err)
 {
-	struct kept *head = kept_new(0, whole ? REMOTE_PART : REMOTE_HEAD);
-	struct kept *tail = whole ? NULL : kept_new(0, REMOTE_TAIL);
-	int64_t result;
+	struct kept *head = ask_for_end(remote, whole ? REMOTE_PART : REMOTE_HEAD, false);
+	struct kept *tail = whole ? NULL : ask_for_end(remote, REMOTE_TAIL, true);
+	int r = keep_end(remote, head, false);
 
-	if (!head || (!whole && !tail)) {
-		kept_free(head);
-		kept_free(tail);
-		return -ENOMEM;
-	}
-	ask_for_end(remote, head, false);
-	if (tail)
-		ask_for_end(remote, tail, true);
-	result = keep_end(remote, head, false);
-	if (result < 0)
+	if (r < 0 && head)
 		object_why(remote->object, err);
 	keep_end(remote, tail, true);
-	return result < 0 ? (int)result : 0;
+	return r;
 }
 
 int reader_remote_open(const char *shown, struct object_auth *auth, unsigned how,
@@ -528,18 +446,15 @@ int reader_remote_open(const char *shown, struct object_auth *auth, unsigned how
 	remote->reader.ops = &remote_ops;
 	remote->engine = engine;
 	pthread_mutex_init(&remote->lock, NULL);
+	pthread_cond_init(&remote->come, NULL);
 	if (how & READER_ONCE) {
 		remote->once = *settings;
 		remote->once.retry = 0;
 		settings = &remote->once;
 	}
-	r = object_new(shown, auth, settings, engine, &remote->object, err);
-	if (r < 0) {
-		pthread_mutex_destroy(&remote->lock);
-		free(remote);
-		return r;
-	}
-	r = get_ends(remote, how & READER_WHOLE, &why);
+	r = object_new(shown, auth, settings, engine, &remote->object, &why);
+	if (r == 0)
+		r = get_ends(remote, how & READER_WHOLE, &why);
 	if (r < 0) {
 		remote_free(&remote->reader);
 		return err_set(err, r, "%s", err_text(&why, r));
@@ -549,5 +464,3 @@ int reader_remote_open(const char *shown, struct object_auth *auth, unsigned how
 	*ret = &remote->reader;
 	return 0;
 }
-
-#endif

@@ -1,11 +1,7 @@
-#include "remote/curl.h"
-
+#include "remote/remote.h"
 #include "base/scope.h"
 #include "remote/http.h"
-#include "remote/remote.h"
 #include "remote/s3_keys.h"
-
-#if REMOTE_CURL
 
 int remote_join(struct remote *remote, const struct remote_settings *settings, struct http **ret,
 		struct err *err)
@@ -43,12 +39,3 @@ void remote_stop(struct remote *remote)
 		if (remote->keys[i])
 			object_refresh_rest(&remote->keys[i]->refresh);
 }
-
-#else
-
-void remote_stop(struct remote *remote)
-{
-	(void)remote;
-}
-
-#endif

@@ -1,7 +1,7 @@
 /* What the readers of URLs of one mount, or of one command, share: the thread of transfers, its
  * connections, and the limit of requests to each server (http.h), which are there as long as any
- * reader is; the keys of S3 and of
- * Google (s3_keys.h); and the memory for what is read ahead (reader_remote.h).
+ * reader is; the keys of S3 and of Google (s3_keys.h); and the memory for what is read ahead
+ * (reader_remote.h).
  *
  * Threads: any number at once; remote_stop() is called alone. */
 #pragma once
@@ -15,14 +15,16 @@ struct http;
 struct reader_remote;
 struct s3_keys;
 
+#define REMOTE_ENDS 60 /* packs, 64 MiB: reader_remote.h */
+
 struct remote {
 	pthread_mutex_t lock;
 	struct http *http; /* protected by lock; NULL: nobody needs it */
 	unsigned readers;  /* protected by lock */
 
-	/* Protected by lock: of the readers that keep their ends, and how many bytes that is. */
-	struct reader_remote *oldest, *newest;
-	uint64_t ends;
+	/* Protected by lock: the readers that keep their ends, and how many have been opened. */
+	struct reader_remote *ends[REMOTE_ENDS];
+	unsigned opened;
 	_Atomic uint64_t kept; /* bytes that all readers keep */
 	/* Protected by lock: of s3://, and of gs://; NULL: nobody needs them. */
 	struct s3_keys *keys[2];

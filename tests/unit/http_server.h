@@ -1,5 +1,5 @@
 /* A web server in the test's own process, with one object of which every byte is known. It says
- * what the test wants: `answer` is asked for each request, and may do otherwise. */
+ * what the test wants. */
 #pragma once
 
 #include "base/scope.h"
@@ -43,7 +43,10 @@ typedef enum answer answer_fn(struct http_server *server, unsigned request, cons
 struct http_server {
 	uint64_t size;	   /* of the object */
 	atomic_int etag;   /* its version */
-	answer_fn *answer; /* NULL: ANSWER_RANGE */
+	answer_fn *answer; /* NULL: the first `good` get ANSWER_RANGE, the next what `then` says */
+	unsigned good;
+	enum answer then;
+	bool once; /* and those after it ANSWER_RANGE again */
 	atomic_uint requests;
 	atomic_bool stopping;
 	int listening;
@@ -130,7 +133,10 @@ static inline bool send_range(struct http_server *server, int fd, const char *te
 static inline bool answer_request(struct http_server *server, int fd, const char *text)
 {
 	unsigned request = atomic_fetch_add(&server->requests, 1);
-	enum answer answer = server->answer ? server->answer(server, request, text) : ANSWER_RANGE;
+	bool is_good = request < server->good || (server->once && request > server->good);
+	enum answer answer = server->answer ? server->answer(server, request, text)
+			     : is_good	    ? ANSWER_RANGE
+					    : server->then;
 	char none;
 
 	switch (answer) {

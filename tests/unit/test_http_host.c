@@ -1,4 +1,4 @@
-/* Which transfer begins next, and how many are under way to a server: remote/http_host.h. */
+/* How many transfers are under way to a server, and who speaks of it: remote/http_host.h. */
 #include "remote/http_host.h"
 #include "tests/unit/test.h"
 
@@ -16,49 +16,16 @@ static int end(void **state)
 
 FIXTURE_BY(host, struct http_host, begin, end);
 
-static struct http_transfer *add(struct http_host *host, struct http_transfer *transfer,
-				 const atomic_bool *ahead)
-{
-	*transfer = (struct http_transfer){.ahead = ahead};
-	http_host_add(host, transfer);
-	return transfer;
-}
-
-TEST_OF(host, what_somebody_waits_for_comes_first)
-{
-	struct http_transfer transfers[4];
-	atomic_bool ahead = true, overtaken = true;
-
-	add(host, &transfers[0], &ahead);
-	add(host, &transfers[1], &overtaken);
-	add(host, &transfers[2], NULL);
-	add(host, &transfers[3], NULL);
-	atomic_store(&overtaken, false);
-	assert_ptr_equal(http_host_take(host, false), &transfers[2]);
-	http_host_put_back(host, &transfers[2]);
-	assert_ptr_equal(http_host_take(host, false), &transfers[2]);
-	assert_ptr_equal(http_host_take(host, false), &transfers[3]);
-	assert_ptr_equal(http_host_take(host, false), &transfers[1]);
-	assert_null(http_host_take(host, false));
-	assert_ptr_equal(http_host_take(host, true), &transfers[0]);
-	assert_null(http_host_take(host, true));
-}
-
 TEST_OF(host, an_eighth_is_kept_for_what_somebody_waits_for)
 {
-	struct http_transfer wanted, later;
-	atomic_bool ahead = true;
-
-	add(host, &later, &ahead);
-	host->under_way = HTTP_MOST - HTTP_MOST / 8;
-	assert_null(http_host_take(host, true));
+	host->under_way = HTTP_MOST - HTTP_MOST / 8 - 1;
+	assert_true(http_host_has_place(host, true));
+	host->under_way++;
+	assert_true(http_host_has_place(host, false) && !http_host_has_place(host, true));
 	host->under_way = HTTP_MOST - 1;
-	add(host, &wanted, NULL);
-	assert_ptr_equal(http_host_take(host, false), &wanted);
-	host->under_way = HTTP_MOST;
-	assert_null(http_host_take(host, false));
-	host->under_way = 0;
-	assert_ptr_equal(http_host_take(host, true), &later);
+	assert_true(http_host_has_place(host, false));
+	host->under_way++;
+	assert_false(http_host_has_place(host, false));
 }
 
 TEST_OF(host, an_overload_halves_the_limit_once_and_answers_raise_it)

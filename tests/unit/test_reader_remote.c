@@ -86,10 +86,11 @@ static void tear_down(struct served *s)
 
 FIXTURE(s, struct served, set_up, tear_down);
 
-/* `answer`: as a server has it. */
-static void serve(struct served *s, answer_fn *answer)
+/* Once it is open, the server gives other answers. */
+static void serve(struct served *s, enum answer then)
 {
-	s->server->answer = answer;
+	s->server->good = 2;
+	s->server->then = then;
 	server_start(s->server);
 	s->reader = open_it(s->server, &patient);
 }
@@ -100,7 +101,7 @@ TEST_OF(s, an_object_is_opened_by_two_requests)
 {
 	struct reader_identity identity;
 
-	serve(s, NULL);
+	serve(s, ANSWER_RANGE);
 	assert_int_equal(s->server->requests, 2);
 	assert_int_equal(reader_identity(s->reader, &identity), 0);
 	assert_int_equal(identity.size, SIZE);
@@ -113,7 +114,7 @@ TEST_OF(s, an_object_is_opened_by_two_requests)
 
 TEST_OF(s, all_of_an_object_comes_in_parts)
 {
-	serve(s, NULL);
+	serve(s, ANSWER_RANGE);
 	assert_gets(s->reader, SIZE, 0);
 	assert_int_equal(s->server->requests, 2 + 3);
 }
@@ -160,7 +161,7 @@ TEST(nothing_is_behind_the_end)
 
 TEST_OF(s, what_was_announced_is_asked_for_once)
 {
-	serve(s, NULL);
+	serve(s, ANSWER_RANGE);
 	reader_will_get(s->reader, 1 << 20, 500000);
 	reader_will_get(s->reader, 2 << 20, 500000);
 	reader_will_get(s->reader, 1 << 20, 500000);
@@ -190,26 +191,32 @@ static uint64_t many_offset(unsigned i)
 	return (uint64_t)(i * 7919 % 5000) * 4096;
 }
 
-/* Three pages each, in memory the other way round; every other one is ahead. */
-static void many_submit(struct many *many, struct reader *reader)
+/* Three pages each, in memory the other way round; one of `part` is ahead. */
+static void many_submit_ahead(struct many *many, struct reader *reader, unsigned part)
 {
-	*many = (struct many){.left = MANY, .memory = malloc(MANY * READ)};
-	pthread_mutex_init(&many->lock, NULL);
-	pthread_cond_init(&many->turn, NULL);
+	*many = (struct many){.lock = PTHREAD_MUTEX_INITIALIZER,
+			      .turn = PTHREAD_COND_INITIALIZER,
+			      .left = MANY,
+			      .memory = malloc(MANY * READ)};
 	for (unsigned i = 0; i < MANY; i++) {
 		for (unsigned j = 0; j < 3; j++)
 			many->iov[i][j] =
 				(struct iovec){.iov_base = many->memory + i * READ + (2 - j) * 4096,
 					       .iov_len = 4096};
-		many->requests[i].iov = many->iov[i];
-		many->requests[i].count = 3;
-		many->requests[i].offset = many_offset(i);
-		many->requests[i].needed = READ;
-		many->requests[i].ahead = i % 2;
-		many->requests[i].done = many_done;
-		many->requests[i].arg = many;
+		many->requests[i] = (struct reader_request){.iov = many->iov[i],
+							    .count = 3,
+							    .offset = many_offset(i),
+							    .needed = READ,
+							    .ahead = i % part == part - 1,
+							    .done = many_done,
+							    .arg = many};
 		reader_submit(reader, &many->requests[i]);
 	}
+}
+
+static void many_submit(struct many *many, struct reader *reader)
+{
+	many_submit_ahead(many, reader, 2);
 }
 
 static int many_wait(struct many *many)
@@ -228,11 +235,11 @@ static void assert_many(const struct many *many)
 				     many_offset(i) + j * 4096);
 }
 
-static void read_many(struct served *s, answer_fn *answer)
+static void read_many(struct served *s)
 {
 	struct reader_stats stats;
 
-	serve(s, answer);
+	serve(s, ANSWER_RANGE);
 	assert_int_equal(reader_prepare(s->reader, READER_AUTO), 0);
 	many_submit(&s->many, s->reader);
 	assert_int_equal(many_wait(&s->many), 0);
@@ -244,7 +251,7 @@ static void read_many(struct served *s, answer_fn *answer)
 
 TEST_OF(s, many_are_under_way_and_each_gets_its_bytes)
 {
-	read_many(s, NULL);
+	read_many(s);
 }
 
 static enum answer often_wrong(struct http_server *server, unsigned request, const char *text)
@@ -261,15 +268,8 @@ static enum answer often_wrong(struct http_server *server, unsigned request, con
 
 TEST_OF(s, what_goes_wrong_is_asked_for_again)
 {
-	read_many(s, often_wrong);
-}
-
-static enum answer too_long_after_two(struct http_server *server, unsigned request,
-				      const char *text)
-{
-	(void)server;
-	(void)text;
-	return request == 2 ? ANSWER_LONG : ANSWER_RANGE;
+	s->server->answer = often_wrong;
+	read_many(s);
 }
 
 /* Its memory is full, or has room for more. */
@@ -283,7 +283,9 @@ TEST(an_answer_that_is_too_long_is_asked_for_again_as_a_whole)
 		struct iovec iov = {data, sizeof(data)};
 		struct reader *reader;
 
-		server->answer = too_long_after_two;
+		server->good = 2;
+		server->then = ANSWER_LONG;
+		server->once = true;
 		server_start(server);
 		reader = open_it(server, &patient);
 		assert_int_equal(reader_prepare(reader, READER_AUTO), 0);
@@ -295,20 +297,14 @@ TEST(an_answer_that_is_too_long_is_asked_for_again_as_a_whole)
 	}
 }
 
-static enum answer unended_after_two(struct http_server *server, unsigned request, const char *text)
-{
-	(void)server;
-	(void)text;
-	return request == 2 ? ANSWER_UNENDED : ANSWER_RANGE;
-}
-
 /* The rest would be a range of no bytes. */
 TEST_OF(s, an_answer_that_breaks_after_its_last_byte_is_not_asked_for_again)
 {
 	unsigned char data[READER_PAGE];
 	struct iovec iov = {data, sizeof(data)};
 
-	serve(s, unended_after_two);
+	s->server->once = true;
+	serve(s, ANSWER_UNENDED);
 	assert_int_equal(reader_prepare(s->reader, READER_AUTO), 0);
 	assert_int_equal(reader_read(s->reader, &iov, 1, 5000 * READER_PAGE, sizeof(data)), 0);
 	for (uint64_t i = 0; i < sizeof(data); i++)
@@ -339,7 +335,8 @@ TEST_OF(s, a_server_that_closes_connections_is_asked_less)
 {
 	unsigned rounds = 0;
 
-	serve(s, closed_beyond_its_room);
+	s->server->answer = closed_beyond_its_room;
+	serve(s, ANSWER_RANGE);
 	do {
 		atomic_store(&closed, 0);
 		many_submit(&s->many, s->reader);
@@ -350,18 +347,9 @@ TEST_OF(s, a_server_that_closes_connections_is_asked_less)
 	} while (atomic_load(&closed) > MANY / 10);
 }
 
-/* --- ends ------------------------------------------------------------------------------------- */
-
-static enum answer never_after_two(struct http_server *server, unsigned request, const char *text)
-{
-	(void)server;
-	(void)text;
-	return request < 2 ? ANSWER_RANGE : ANSWER_NEVER;
-}
-
 TEST_OF(s, a_reader_rests_at_once_whatever_is_under_way)
 {
-	serve(s, never_after_two);
+	serve(s, ANSWER_NEVER);
 	many_submit(&s->many, s->reader);
 	reader_rest(s->reader);
 	assert_int_equal(many_wait(&s->many), -ECANCELED);
@@ -369,22 +357,15 @@ TEST_OF(s, a_reader_rests_at_once_whatever_is_under_way)
 
 TEST_OF(s, a_reader_that_rested_reads_again)
 {
-	serve(s, NULL);
+	serve(s, ANSWER_RANGE);
 	reader_rest(s->reader);
 	reader_rest(s->reader);
 	assert_gets(s->reader, 100000, 5000000);
 }
 
-static enum answer busy_after_two(struct http_server *server, unsigned request, const char *text)
-{
-	(void)server;
-	(void)text;
-	return request < 2 ? ANSWER_RANGE : ANSWER_503;
-}
-
 TEST_OF(s, what_was_cancelled_is_not_asked_for_again)
 {
-	serve(s, busy_after_two);
+	serve(s, ANSWER_503);
 	many_submit(&s->many, s->reader);
 	reader_cancel(s->reader);
 	assert_int_equal(many_wait(&s->many), -ECANCELED);
@@ -394,12 +375,13 @@ TEST_OF(s, what_was_cancelled_is_not_asked_for_again)
 
 static pthread_mutex_t crowd_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t crowd_change = PTHREAD_COND_INITIALIZER;
-static unsigned crowd; /* protected by crowd_lock: requests that wait until all places are taken */
+/* Protected by crowd_lock: requests that wait for so many others. */
+static unsigned crowd, crowd_wanted;
 
 #define READERS 4
 
-static enum answer once_all_places_are_taken(struct http_server *server, unsigned request,
-					     const char *text)
+static enum answer once_all_are_there(struct http_server *server, unsigned request,
+				      const char *text)
 {
 	(void)server;
 	(void)text;
@@ -408,7 +390,7 @@ static enum answer once_all_places_are_taken(struct http_server *server, unsigne
 	SCOPE_LOCK(&crowd_lock);
 	crowd++;
 	pthread_cond_broadcast(&crowd_change);
-	while (crowd < HTTP_MOST)
+	while (crowd < crowd_wanted)
 		pthread_cond_wait(&crowd_change, &crowd_lock);
 	return ANSWER_RANGE;
 }
@@ -418,7 +400,9 @@ TEST_OF(s, many_readers_ask_no_more_of_a_server_at_once_than_one)
 	struct reader *readers[READERS];
 	struct many many[READERS];
 
-	s->server->answer = once_all_places_are_taken;
+	crowd = 0;
+	crowd_wanted = HTTP_MOST;
+	s->server->answer = once_all_are_there;
 	server_start(s->server);
 	for (unsigned i = 0; i < READERS; i++)
 		readers[i] = open_it(s->server, &patient);
@@ -433,13 +417,39 @@ TEST_OF(s, many_readers_ask_no_more_of_a_server_at_once_than_one)
 	assert_in_range(s->server->connected, HTTP_MOST, HTTP_MOST + 2 * READERS);
 }
 
+/* What is ahead gets seven eighths of the places: nothing is answered before what comes last has
+ * begun, too. */
+TEST_OF(s, what_somebody_waits_for_comes_first)
+{
+	struct reader *readers[READERS];
+	struct many many[READERS];
+	unsigned char page[READER_PAGE];
+	struct iovec iov = {page, sizeof(page)};
+
+	crowd = 0;
+	crowd_wanted = HTTP_MOST - HTTP_MOST / HTTP_WANTED_SHARE + 1;
+	s->server->answer = once_all_are_there;
+	server_start(s->server);
+	for (unsigned i = 0; i < READERS; i++)
+		readers[i] = open_it(s->server, &patient);
+	for (unsigned i = 0; i < READERS; i++)
+		many_submit_ahead(&many[i], readers[i], 1);
+	assert_int_equal(reader_read(readers[0], &iov, 1, 5000 * READER_PAGE, sizeof(page)), 0);
+	for (unsigned i = 0; i < READERS; i++) {
+		assert_int_equal(many_wait(&many[i]), 0);
+		free(many[i].memory);
+		reader_free(readers[i]);
+	}
+}
+
 TEST(a_server_that_does_not_answer_holds_up_no_other)
 {
 	struct http_server *dead = server_new(SIZE), *alive = server_new(SIZE);
 	struct reader *waits, *goes_on;
 	struct many many, others;
 
-	dead->answer = never_after_two;
+	dead->good = 2;
+	dead->then = ANSWER_NEVER;
 	server_start(dead);
 	server_start(alive);
 	waits = open_it(dead, &patient);
@@ -461,7 +471,7 @@ TEST(a_server_that_does_not_answer_holds_up_no_other)
 
 TEST_OF(s, a_stopped_engine_begins_again)
 {
-	serve(s, NULL);
+	serve(s, ANSWER_RANGE);
 	remote_stop(&engine);
 	remote_stop(&engine);
 	assert_gets(s->reader, 100000, 5000000);
@@ -478,7 +488,7 @@ TEST_OF(s, what_many_readers_keep_of_their_ends_is_bounded)
 	server_start(s->server);
 	for (unsigned i = 0; i < ENDS; i++)
 		readers[i] = open_it(s->server, &patient);
-	assert_in_range(engine.kept, REMOTE_ENDS - REMOTE_TAIL - REMOTE_HEAD, REMOTE_ENDS);
+	assert_int_equal(engine.kept, REMOTE_ENDS * (REMOTE_TAIL + REMOTE_HEAD));
 	asked = s->server->requests;
 	assert_gets(readers[ENDS - 1], 65536, 0);
 	assert_gets(readers[ENDS - 1], 1048576, SIZE - 1048576);
@@ -490,26 +500,11 @@ TEST_OF(s, what_many_readers_keep_of_their_ends_is_bounded)
 	for (unsigned i = 0; i < ENDS; i++)
 		reader_free(readers[i]);
 	assert_int_equal(engine.kept, 0);
-	assert_int_equal(engine.ends, 0);
-	assert_null(engine.oldest);
+	for (unsigned i = 0; i < REMOTE_ENDS; i++)
+		assert_null(engine.ends[i]);
 }
 
 /* --- what changes ----------------------------------------------------------------------------- */
-
-TEST_OF(s, a_replaced_object_is_stale_for_good)
-{
-	struct reader_identity before, after;
-	unsigned char data[10];
-
-	serve(s, NULL);
-	reader_identity(s->reader, &before);
-	atomic_store(&s->server->etag, 2);
-	assert_int_equal(reader_get(s->reader, data, 10, 5000000), -ESTALE);
-	atomic_store(&s->server->etag, 1);
-	assert_int_equal(reader_get(s->reader, data, 10, 5000000), -ESTALE);
-	reader_identity(s->reader, &after);
-	assert_true(after.written != before.written);
-}
 
 static uint64_t object_at(struct http_server *server)
 {
@@ -533,178 +528,62 @@ TEST_OF(s, another_object_has_another_number)
 	assert_true(object_at(s->server) != first);
 }
 
-TEST_OF(s, without_patience_an_error_is_final)
-{
-	const struct remote_settings impatient = {.retry = 0};
-	struct reader *reader;
-	unsigned char data[10];
-
-	s->server->answer = busy_after_two;
-	server_start(s->server);
-	reader = open_it(s->server, &impatient);
-	assert_int_equal(reader_get(reader, data, 10, 5000000), -EIO);
-	reader_free(reader);
-}
-
 /* --- credentials ------------------------------------------------------------------------------ */
 
-/* Whose key is renewed when it was refused. */
-struct renewed {
+/* That cannot be renewed, once they are wanted. */
+struct endless {
 	struct object_refresh refresh;
-	atomic_int key; /* 0: none */
-	atomic_bool wanted, endless, begun;
+	atomic_bool wanted, begun;
 };
 
-static struct renewed *renewed_of(struct object_refresh *refresh)
+static enum object_auth_state endless_state(struct object_refresh *refresh)
 {
-	return (struct renewed *)refresh;
+	return atomic_load(&((struct endless *)refresh)->wanted) ? AUTH_NONE : AUTH_READY;
 }
 
-static enum object_auth_state renewed_state(struct object_refresh *refresh)
+static int renew_for_ever(struct object_refresh *refresh, struct err *err)
 {
-	return atomic_load(&renewed_of(refresh)->wanted) ? AUTH_NONE : AUTH_READY;
-}
-
-static int renew(struct object_refresh *refresh, struct err *err)
-{
-	struct renewed *renewed = renewed_of(refresh);
-
 	(void)err;
-	atomic_store(&renewed->begun, true);
-	while (atomic_load(&renewed->endless))
-		if (atomic_load(&refresh->stops))
-			return -ECANCELED;
-		else
-			sched_yield();
-	atomic_fetch_add(&renewed->key, 1);
-	atomic_store(&renewed->wanted, false);
-	return 0;
+	atomic_store(&((struct endless *)refresh)->begun, true);
+	while (!atomic_load(&refresh->stops))
+		sched_yield();
+	return -ECANCELED;
 }
 
-static void renewed_init(struct renewed *renewed)
-{
-	static const struct object_refresh_ops ops = {.state = renewed_state, .refresh = renew};
-
-	*renewed = (struct renewed){.wanted = true};
-	object_refresh_init(&renewed->refresh, &ops);
-}
-
-static int renewed_sign(struct object_auth *auth, const struct url *url, header_add_fn *add,
+static int sign_nothing(struct object_auth *auth, const struct url *url, header_add_fn *add,
 			void *context)
 {
-	char line[32];
-
-	assert_string_equal(url->path, "/x");
-	snprintf(line, sizeof(line), "X-Key: %d", atomic_load(&renewed_of(auth->refresh)->key));
-	return add(context, line);
-}
-
-static int renewed_refused(struct object_auth *auth, const struct object_answer *answer,
-			   struct err *err)
-{
-	(void)err;
-	assert_int_equal(answer->status, 401);
-	atomic_store(&renewed_of(auth->refresh)->wanted, true);
+	(void)auth, (void)url, (void)add, (void)context;
 	return 0;
 }
 
-static void renewed_free(struct object_auth *auth)
+static void auth_free(struct object_auth *auth)
 {
 	free(auth->url);
 	free(auth);
 }
 
-static struct reader *open_renewed(struct http_server *server, struct renewed *renewed)
-{
-	static const struct object_auth_ops ops = {
-		.sign = renewed_sign, .refused = renewed_refused, .free = renewed_free};
-	struct object_auth *auth = calloc(1, sizeof(*auth));
-	struct reader *reader = NULL;
-	struct err err = {0};
-
-	*auth = (struct object_auth){.ops = &ops, .refresh = &renewed->refresh};
-	if (asprintf(&auth->url, "http://127.0.0.1:%u/x", server->port) < 0 ||
-	    reader_remote_open("x", auth, 0, &patient, &engine, &reader, &err) < 0)
-		abort();
-	return reader;
-}
-
-static enum answer wants_a_new_key(struct http_server *server, unsigned request, const char *text)
-{
-	const char *key = strstr(text, "X-Key: ");
-	int number = 0;
-
-	(void)server;
-	assert_non_null(key);
-	sscanf(key, "X-Key: %d", &number);
-	return number < (request < 5 ? 1 : 2) ? ANSWER_401 : ANSWER_RANGE;
-}
-
-#define MANY_PACKS 20
-
-struct opening {
-	struct http_server *server;
-	struct renewed renewed;
-};
-
-static void *open_with_keys(void *context)
-{
-	struct opening *opening = context;
-
-	reader_free(open_renewed(opening->server, &opening->renewed));
-	return NULL;
-}
-
-/* Each renewal may be a program. */
-TEST(packs_that_share_credentials_renew_them_once)
-{
-	struct opening opening = {.server = server_new(SIZE)};
-	pthread_t threads[MANY_PACKS];
-
-	server_start(opening.server);
-	renewed_init(&opening.renewed);
-	for (unsigned i = 0; i < MANY_PACKS; i++)
-		pthread_create(&threads[i], NULL, open_with_keys, &opening);
-	for (unsigned i = 0; i < MANY_PACKS; i++)
-		pthread_join(threads[i], NULL);
-	assert_int_equal(opening.renewed.key, 1);
-	object_refresh_release(&opening.renewed.refresh);
-	server_stop(opening.server);
-}
-
-TEST_OF(s, credentials_are_renewed_when_they_end)
-{
-	struct renewed renewed;
-	struct reader *reader;
-
-	s->server->answer = wants_a_new_key;
-	server_start(s->server);
-	renewed_init(&renewed);
-	reader = open_renewed(s->server, &renewed);
-	assert_int_equal(renewed.key, 1);
-	for (unsigned i = 0; i < 10; i++)
-		assert_gets(reader, 10, 5000000 + i);
-	assert_int_equal(renewed.key, 2);
-	reader_free(reader);
-	object_refresh_release(&renewed.refresh);
-}
-
 TEST_OF(s, a_read_that_was_cancelled_does_not_wait_for_credentials)
 {
-	struct renewed renewed;
-	struct reader *reader;
+	static const struct object_refresh_ops renews = {.state = endless_state,
+							 .refresh = renew_for_ever};
+	static const struct object_auth_ops signs = {.sign = sign_nothing, .free = auth_free};
+	struct object_auth *auth = calloc(1, sizeof(*auth));
+	struct endless keys = {0};
+	struct err err = {0};
 
 	server_start(s->server);
-	renewed_init(&renewed);
-	reader = open_renewed(s->server, &renewed);
-	atomic_store(&renewed.endless, true);
-	atomic_store(&renewed.wanted, true);
-	many_submit(&s->many, reader);
-	assert_true(poll_until(atomic_load(&renewed.begun)));
-	reader_cancel(reader);
+	object_refresh_init(&keys.refresh, &renews);
+	*auth = (struct object_auth){.ops = &signs, .refresh = &keys.refresh};
+	assert_true(asprintf(&auth->url, "http://127.0.0.1:%u/x", s->server->port) > 0);
+	assert_int_equal(reader_remote_open("x", auth, 0, &patient, &engine, &s->reader, &err), 0);
+	atomic_store(&keys.wanted, true);
+	many_submit(&s->many, s->reader);
+	assert_true(poll_until(atomic_load(&keys.begun)));
+	reader_cancel(s->reader);
 	assert_int_equal(many_wait(&s->many), -ECANCELED);
-	reader_free(reader);
-	object_refresh_release(&renewed.refresh);
+	reader_free(steal_ptr(&s->reader));
+	object_refresh_release(&keys.refresh);
 }
 
 /* Whether the test's server, as a proxy, is asked for what is elsewhere. */
@@ -724,33 +603,17 @@ static bool goes_through_proxy(struct served *s, bool direct)
 	return s->server->requests > before;
 }
 
-static enum answer unavailable(struct http_server *server, unsigned request, const char *text)
-{
-	(void)server;
-	(void)request;
-	(void)text;
-	return ANSWER_503;
-}
-
 TEST_OF(s, a_question_for_credentials_goes_through_no_proxy)
 {
 	char proxy[64];
 
-	s->server->answer = unavailable;
+	s->server->then = ANSWER_503;
 	server_start(s->server);
 	snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%u", s->server->port);
 	setenv("http_proxy", proxy, 1);
 	assert_true(goes_through_proxy(s, false));
 	assert_false(goes_through_proxy(s, true));
 	unsetenv("http_proxy");
-}
-
-static enum answer never(struct http_server *server, unsigned request, const char *text)
-{
-	(void)server;
-	(void)request;
-	(void)text;
-	return ANSWER_NEVER;
 }
 
 TEST_OF(s, a_question_for_credentials_ends_when_nobody_waits)
@@ -763,7 +626,7 @@ TEST_OF(s, a_question_for_credentials_ends_when_nobody_waits)
 	unsigned status;
 	char url[64];
 
-	s->server->answer = never;
+	s->server->then = ANSWER_NEVER;
 	server_start(s->server);
 	snprintf(url, sizeof(url), "http://127.0.0.1:%u/x", s->server->port);
 	request.url = url;

@@ -1,7 +1,5 @@
 #include "remote/curl.h"
 
-#if REMOTE_CURL
-
 #include "base/clock.h"
 #include "base/math.h"
 #include "base/scope.h"
@@ -174,12 +172,16 @@ static struct http_verdict fail_read(struct object_read *read, int error)
 	return end_read(read, error);
 }
 
-/* Bytes that came are worth the time that they take at HTTP_PACE, so that a server that sends one
- * now and then does not buy patience with it. */
-static void note_attempt(struct object_read *read, uint64_t now)
+static struct http_verdict ask_again(struct object_read *read, const struct http_outcome *outcome,
+				     const struct retry_rule *rule)
 {
-	uint64_t came = sub_sat(read->transfer.got, read->got);
+	struct object *object = read->object;
+	uint64_t now = clock_ns(), most = patience(object), came, waited;
 
+	note_read_failure(object, read->why.text);
+	/* Bytes that came are worth the time that they take at HTTP_PACE, so that a server that
+	 * sends one now and then does not buy patience with it. */
+	came = sub_sat(read->transfer.got, read->got);
 	if (!read->failed)
 		read->failed = read->object->arrived ? now : read->begun;
 	read->failed = min(read->failed + came * CLOCK_SECOND / HTTP_PACE, now);
@@ -187,16 +189,6 @@ static void note_attempt(struct object_read *read, uint64_t now)
 		read->tries = 0;
 	read->got = read->transfer.got;
 	read->hops = 0;
-}
-
-static struct http_verdict ask_again(struct object_read *read, const struct http_outcome *outcome,
-				     const struct retry_rule *rule)
-{
-	struct object *object = read->object;
-	uint64_t now = clock_ns(), most = patience(object), waited;
-
-	note_read_failure(object, read->why.text);
-	note_attempt(read, now);
 	if (atomic_load(&object->cancelled))
 		return fail_read(read, -ECANCELED);
 	waited = (now - read->failed) / CLOCK_SECOND;
@@ -420,21 +412,11 @@ void object_get(struct object *object, const struct iovec *iov, int count,
 	http_submit(object->client, &read->transfer);
 }
 
-static int join_engine(struct object *object, struct remote *remote, struct err *err)
-{
-	struct http *http;
-	int r = remote_join(remote, object->settings, &http, err);
-
-	if (r < 0)
-		return r;
-	object->remote = remote;
-	return http_client_new(http, object->auth->url, &object->client);
-}
-
 int object_new(const char *shown, struct object_auth *auth, const struct remote_settings *settings,
 	       struct remote *remote, struct object **ret, struct err *err)
 {
 	struct object *object = calloc(1, sizeof(*object));
+	struct http *http;
 	int r;
 
 	if (!object) {
@@ -446,7 +428,11 @@ int object_new(const char *shown, struct object_auth *auth, const struct remote_
 	atomic_store(&object->size, UINT64_MAX);
 	pthread_mutex_init(&object->lock, NULL);
 	object->shown = strdup(shown);
-	r = object->shown ? join_engine(object, remote, err) : -ENOMEM;
+	r = object->shown ? remote_join(remote, settings, &http, err) : -ENOMEM;
+	if (r == 0) {
+		object->remote = remote;
+		r = http_client_new(http, auth->url, &object->client);
+	}
 	if (r < 0) {
 		object_free(object);
 		return r;
@@ -464,7 +450,7 @@ void object_free(struct object *object)
 		remote_leave(object->remote);
 	object->auth->ops->free(object->auth);
 	pthread_mutex_destroy(&object->lock);
-	object_tags_release(&object->tags);
+	free(object->tags.url);
 	free(object->redirect);
 	free(object->shown);
 	free(object);
@@ -520,5 +506,3 @@ void object_stats(struct object *object, struct reader_stats *ret)
 	ret->first_byte_p50_us = histogram_quantile(&object->first_byte, 0.5);
 	ret->first_byte_p99_us = histogram_quantile(&object->first_byte, 0.99);
 }
-
-#endif

@@ -2,9 +2,8 @@
  * object. */
 #include "remote/curl.h"
 
-#if REMOTE_CURL
-
 #include "base/clock.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "remote/object_internal.h"
 #include "remote/retry.h"
@@ -14,15 +13,97 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* --- asking ----------------------------------------------------------------------------------- */
+/* --- the same object -------------------------------------------------------------------------- */
+
+static size_t before_query(const char *url)
+{
+	return strcspn(url, "?#");
+}
 
 /* Whether the tags are of the URL that is asked now. Without a beginning to compare, they are what
  * there is. */
 static bool tags_count(const struct object *object)
 {
-	return object_tags_are_of(&object->tags, object_url(object)) ||
-	       (!object->vouched && object->tags.head_len == 0);
+	const struct object_tags *tags = &object->tags;
+	const char *url = object_url(object);
+	size_t len = before_query(url);
+
+	return (tags->url && strncmp(tags->url, url, len) == 0 && tags->url[len] == '\0') ||
+	       (!object->vouched && tags->head_len == 0);
 }
+
+/* Adds the header of a request to a URL that gave the tags, if there is one. Returns 1 (it was
+ * added), 0 or -ENOMEM. */
+static int add_condition(const struct object_tags *tags, const struct http_message *to)
+{
+	int r = 0;
+
+	if (retry_etag_is_strong(tags->etag))
+		r = header_addf(to->add, to->context, "If-Match: %s", tags->etag);
+	else if (*tags->modified)
+		r = header_addf(to->add, to->context, "If-Unmodified-Since: %s", tags->modified);
+	else
+		return 0;
+	return r < 0 ? r : 1;
+}
+
+bool object_tags_link(struct object_tags *tags, const char *headers, bool *ret_other)
+{
+	char linked[TAGS_TEXT];
+
+	*ret_other = false;
+	if (!header_find(headers, "X-Linked-ETag", linked, sizeof(linked)) || !*linked)
+		return false;
+	if (!*tags->linked && !tags->url)
+		memcpy(tags->linked, linked, sizeof(linked));
+	*ret_other = *tags->linked && strcmp(tags->linked, linked) != 0;
+	return strcmp(tags->linked, linked) == 0;
+}
+
+void object_tags_see(struct object_tags *tags, const void *data, size_t len)
+{
+	tags->head_len = min(len, TAGS_HEAD);
+	digest_make(&(struct iovec){(void *)data, tags->head_len}, 1, tags->head);
+}
+
+bool object_tags_match(const struct object_tags *tags, const void *data)
+{
+	char head[DIGEST_DIGITS + 1];
+
+	digest_make(&(struct iovec){(void *)data, tags->head_len}, 1, head);
+	return strcmp(head, tags->head) == 0;
+}
+
+/* The first range that arrives says which object it is; then the first of a URL that is known to
+ * have it says how it is told apart there. What a request from before a turn brings says neither.
+ */
+int object_take_tags(struct object *object, const char *headers, uint64_t total)
+{
+	struct object_tags *tags = &object->tags;
+	const char *name;
+	char *url = strndup(object_url(object), before_query(object_url(object)));
+
+	if (!url)
+		return -ENOMEM;
+	free(tags->url);
+	tags->url = url;
+	if (!header_find(headers, "ETag", tags->etag, TAGS_TEXT))
+		*tags->etag = '\0';
+	if (!header_find(headers, "Last-Modified", tags->modified, TAGS_TEXT))
+		*tags->modified = '\0';
+	object->plain = false;
+	if (is_object_open(object))
+		return 0;
+	name = *tags->linked			  ? tags->linked
+	       : retry_etag_is_strong(tags->etag) ? tags->etag
+						  : tags->modified;
+	object->named = *name ? XXH3_64bits(name, strlen(name)) : 0;
+	object->modified = header_time(tags->modified) * CLOCK_SECOND;
+	atomic_store(&object->size, total);
+	return 0;
+}
+
+/* --- asking ----------------------------------------------------------------------------------- */
 
 /* Secrets go to the server of the object's own URL only. A proxy would see what is meant for this
  * machine itself. */
@@ -39,17 +120,6 @@ static int sign(struct object_auth *auth, struct http_message *message)
 		return r;
 	message->netrc = auth->netrc;
 	return auth->ops->sign(auth, &url, message->add, message->context);
-}
-
-/* Returns as object_refresh_look(); nobody waits any more for a read that was cancelled. */
-static int look_at_credentials(const struct object *object, struct err *err)
-{
-	struct object_refresh *refresh = object->auth->refresh;
-	int r = refresh ? object_refresh_look(refresh, err) : 0;
-
-	return r == -EAGAIN && atomic_load(&object->cancelled)
-		       ? err_set(err, -ECANCELED, "no credentials")
-		       : r;
 }
 
 static int begin_look(struct object_read *read)
@@ -84,22 +154,12 @@ static struct object_range range_now(const struct object_read *read)
 	return read->look.iov_base ? (struct object_range){.len = read->look.iov_len} : read->range;
 }
 
-static void write_range(struct object_read *read)
-{
-	const struct object_range range = range_now(read);
-
-	if (range.suffix)
-		snprintf(read->text, OBJECT_RANGE, "-%" PRIu64, range.len);
-	else
-		snprintf(read->text, OBJECT_RANGE, "%" PRIu64 "-%" PRIu64,
-			 range.first + read->transfer.got, range.first + range.len - 1);
-}
-
 /* What the message asks for, and of whom. */
 static int ask(struct object_read *read, struct http_message *message)
 {
 	struct object *object = read->object;
 	bool count = tags_count(object);
+	struct object_range range;
 	int r = 0;
 
 	if (!read->begun)
@@ -111,10 +171,15 @@ static int ask(struct object_read *read, struct http_message *message)
 		r = begin_look(read);
 	if (read->range.suffix)
 		read->transfer.got = 0;
-	write_range(read);
+	range = range_now(read);
+	if (range.suffix)
+		snprintf(read->text, OBJECT_RANGE, "-%" PRIu64, range.len);
+	else
+		snprintf(read->text, OBJECT_RANGE, "%" PRIu64 "-%" PRIu64,
+			 range.first + read->transfer.got, range.first + range.len - 1);
 	message->range = read->text;
 	if (r == 0 && count && !object->plain)
-		r = object_tags_condition(&object->tags, message->add, message->context);
+		r = add_condition(&object->tags, message);
 	read->conditional = r == 1;
 	return r < 0 ? r : sign(object->auth, message);
 }
@@ -123,6 +188,7 @@ int object_prepare(struct http_transfer *transfer, struct http_message *ret)
 {
 	struct object_read *read = read_of(transfer);
 	struct object *object = read->object;
+	struct object_refresh *refresh = object->auth->refresh;
 	int r;
 
 	read->error = 0;
@@ -130,9 +196,11 @@ int object_prepare(struct http_transfer *transfer, struct http_message *ret)
 	read->why = (struct err){0};
 	if (atomic_load(&object->stale))
 		return -ESTALE;
-	r = look_at_credentials(object, &read->why);
-	if (r == -EAGAIN)
+	r = refresh ? object_refresh_look(refresh, &read->why) : 0;
+	if (r == -EAGAIN && !atomic_load(&object->cancelled))
 		return r;
+	if (r == -EAGAIN) /* nobody waits any more */
+		r = err_set(&read->why, -ECANCELED, "no credentials");
 	if (r == 0)
 		r = ask(read, ret);
 	if (r < 0)
@@ -142,27 +210,6 @@ int object_prepare(struct http_transfer *transfer, struct http_message *ret)
 }
 
 /* --- the answer ------------------------------------------------------------------------------- */
-
-/* The first range that arrives says which object it is; then the first of a URL that is known to
- * have it says how it is told apart there. What a request from before a turn brings says neither.
- */
-int object_take_tags(struct object *object, const char *headers, uint64_t total)
-{
-	struct object_tags *tags = &object->tags;
-	int r = object_tags_take(tags, object_url(object), headers);
-
-	if (r < 0)
-		return r;
-	object->plain = false;
-	if (!is_object_open(object)) {
-		const char *name = object_tags_name(tags);
-
-		object->named = *name ? XXH3_64bits(name, strlen(name)) : 0;
-		object->modified = header_time(tags->modified) * CLOCK_SECOND;
-		atomic_store(&object->size, total);
-	}
-	return 0;
-}
 
 bool object_accept(struct http_transfer *transfer, unsigned status, const char *headers)
 {
@@ -193,5 +240,3 @@ bool object_accept(struct http_transfer *transfer, unsigned status, const char *
 		read->expected = transfer->got + got.last - got.first + 1;
 	return read->accepted;
 }
-
-#endif

@@ -1,12 +1,30 @@
 /* What object.c and object_ask.c share. Needs libcurl's headers. */
 #pragma once
 
+#include "base/digest.h"
 #include "base/histogram.h"
 #include "remote/http.h"
 #include "remote/object.h"
-#include "remote/object_tags.h"
 
-#define OBJECT_RANGE 64 /* bytes of its text */
+#define OBJECT_RANGE 64	 /* bytes of its text */
+#define TAGS_TEXT    512 /* bytes of an ETag, or a date; longer ones do not count */
+#define TAGS_HEAD    ((size_t)20 << 10)
+
+/* What tells the object from the next one at its URL.
+ *
+ * Servers say it by a strong ETag, or else by the time of the last modification. Those that a URL
+ * redirects to in turn, as the edges of a CDN, need not agree on an ETag. So that counts for the
+ * URL that gave it, up to its query. That there is the same object at another one is known if the
+ * server of the object's own URL has said so, by X-Linked-ETag, as the Hub does; otherwise by size
+ * and the first TAGS_HEAD bytes, which are to be looked at first: the superblock of a pack is among
+ * them. */
+struct object_tags {
+	char *url; /* that gave the next two; NULL: none has yet */
+	char etag[TAGS_TEXT], modified[TAGS_TEXT];
+	char linked[TAGS_TEXT];	      /* X-Linked-ETag; "": none */
+	char head[DIGEST_DIGITS + 1]; /* of the first bytes, */
+	size_t head_len;	      /* which are so many; 0: they have not been seen */
+};
 
 struct object {
 	char *shown;
@@ -80,7 +98,7 @@ static inline const char *object_url(const struct object *object)
 	return object->redirect ? object->redirect : object->auth->url;
 }
 
-/* As struct http_transfer_ops has them. */
+/* object_ask.c. As struct http_transfer_ops has them. */
 int object_prepare(struct http_transfer *transfer, struct http_message *ret);
 bool object_accept(struct http_transfer *transfer, unsigned status, const char *headers);
 
@@ -88,3 +106,10 @@ bool object_accept(struct http_transfer *transfer, unsigned status, const char *
 void object_end_look(struct object_read *read);
 /* These headers are of an answer of object_url(), and of the object. Returns 0 or -ENOMEM. */
 int object_take_tags(struct object *object, const char *headers, uint64_t total);
+
+/* The server of the object's own URL redirects. Returns whether that leads to the object for sure;
+ * *ret_other: to another one. */
+bool object_tags_link(struct object_tags *tags, const char *headers, bool *ret_other);
+/* The first `len` bytes of the object; and whether these are they. */
+void object_tags_see(struct object_tags *tags, const void *data, size_t len);
+bool object_tags_match(const struct object_tags *tags, const void *data);

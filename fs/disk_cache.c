@@ -139,7 +139,7 @@ const char *disk_cache_stats(struct disk_cache *disk, struct reader_blocks_stats
 		ret->complete &= one.complete;
 		ret->full |= one.full;
 		ret->failed |= one.failed;
-		if (one.filler > ret->filler || one.filler == FILLER_FILLING)
+		if (one.filler > ret->filler || one.filler == FILL_FILLING)
 			ret->filler = one.filler;
 	}
 	/* What limits it, or otherwise what it does, in a word. */
@@ -149,7 +149,7 @@ const char *disk_cache_stats(struct disk_cache *disk, struct reader_blocks_stats
 		return "failed";
 	if (ret->complete)
 		return "complete";
-	if (ret->full || ret->filler == FILLER_NO_ROOM)
+	if (ret->full || ret->filler == FILL_NO_ROOM)
 		return "full";
-	return ret->filler == FILLER_FILLING ? "filling" : "growing";
+	return ret->filler == FILL_FILLING ? "filling" : "growing";
 }

@@ -56,21 +56,6 @@ static int open_top(struct block_store *store, struct err *err)
 	return 0;
 }
 
-static int check_private(const struct block_store *store, const char *name, struct err *err)
-{
-	struct stat st;
-
-	if (fstat(store->fd, &st) < 0)
-		return -errno;
-	if (st.st_uid != geteuid())
-		return err_set(err, -EPERM, "%s/%s: is another user's; use another folder",
-			       store->path, name);
-	if (st.st_mode & 077)
-		return err_set(err, -EPERM, "%s/%s: open to other users; 'chmod 700' closes it",
-			       store->path, name);
-	return 0;
-}
-
 /* What a link leads to is not the store's. Returns a descriptor or -1. */
 static int open_folder(const struct block_store *store, const char *name)
 {
@@ -79,6 +64,7 @@ static int open_folder(const struct block_store *store, const char *name)
 
 static int enter_private(struct block_store *store, struct err *err)
 {
+	struct stat st;
 	char name[32];
 	int fd;
 
@@ -93,7 +79,15 @@ static int enter_private(struct block_store *store, struct err *err)
 		return err_set(err, -errno, "%s/%s: %s", store->path, name, strerror(errno));
 	scope_close(&store->fd);
 	store->fd = fd;
-	return check_private(store, name, err);
+	if (fstat(store->fd, &st) < 0)
+		return -errno;
+	if (st.st_uid != geteuid())
+		return err_set(err, -EPERM, "%s/%s: is another user's; use another folder",
+			       store->path, name);
+	if (st.st_mode & 077)
+		return err_set(err, -EPERM, "%s/%s: open to other users; 'chmod 700' closes it",
+			       store->path, name);
+	return 0;
 }
 
 /* The last comma separates SIZE: DIR may have others. */

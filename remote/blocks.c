@@ -23,35 +23,27 @@ struct blocks {
 	atomic_bool no_direct; /* the filesystem refuses direct writes */
 	atomic_bool shared;    /* others have had it open, too */
 	atomic_bool complete;
+	atomic_uint forgotten; /* how often some pages were; changes with the lock held */
 	pthread_mutex_t lock;
 	/* Protected by lock: */
-	uint8_t *missing;   /* a bit for each page */
-	uint64_t left;	    /* pages that are missing */
-	unsigned forgotten; /* how often some were */
+	uint8_t *missing; /* a bit for each page */
+	uint64_t left;	  /* pages that are missing */
 };
-
-static int lock_bytes(int fd, int command, short type, uint64_t begin, uint64_t len,
-		      struct flock *ret)
-{
-	*ret = (struct flock){
-		.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)begin, .l_len = (off_t)len};
-	return fcntl(fd, command, ret) == 0 ? 0 : -errno;
-}
 
 static int set_lock(int fd, short type, uint64_t begin, uint64_t len)
 {
-	struct flock lock;
+	struct flock lock = {
+		.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)begin, .l_len = (off_t)len};
 
-	return lock_bytes(fd, F_OFD_SETLK, type, begin, len, &lock);
+	return fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : -errno;
 }
 
 /* Whether it is open elsewhere. */
 static bool is_locked(int fd)
 {
-	struct flock lock;
+	struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)LOCK_OPEN, .l_len = 1};
 
-	return lock_bytes(fd, F_OFD_GETLK, F_WRLCK, LOCK_OPEN, 1, &lock) == 0 &&
-	       lock.l_type != F_UNLCK;
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 /* --- what is there ---------------------------------------------------------------------------- */
@@ -61,17 +53,11 @@ static size_t map_bytes(const struct blocks *blocks)
 	return (blocks->pages / 64 + 1) * sizeof(uint64_t);
 }
 
-static unsigned times_forgotten(struct blocks *blocks)
-{
-	SCOPE_LOCK(&blocks->lock);
-	return blocks->forgotten;
-}
-
 /* Notes that whole pages are there, unless some were forgotten since. */
 static void note(struct blocks *blocks, uint64_t begin, uint64_t end, unsigned forgotten)
 {
 	SCOPE_LOCK(&blocks->lock);
-	if (forgotten != blocks->forgotten)
+	if (forgotten != atomic_load(&blocks->forgotten))
 		return;
 	if (begin == 0 && end >= blocks->size) {
 		memset(blocks->missing, 0, map_bytes(blocks));
@@ -184,25 +170,16 @@ static int open_plain(int folder, int flags)
 	return steal_fd(&fd);
 }
 
-static int open_or_make(int folder, mode_t mode)
-{
-	int fd = io_create(folder, NAME, O_RDWR, mode);
-
-	if (fd == -EEXIST)
-		return open_plain(folder, O_RDWR);
-	if (fd >= 0 && io_set_mode(fd, mode) < 0) {
-		close(fd);
-		return -errno;
-	}
-	return fd;
-}
-
 static int open_blocks(struct blocks *blocks, int folder, mode_t mode)
 {
 	struct stat st;
 	int r;
 
-	blocks->fd = open_or_make(folder, mode);
+	blocks->fd = io_create(folder, NAME, O_RDWR, mode);
+	if (blocks->fd == -EEXIST)
+		blocks->fd = open_plain(folder, O_RDWR);
+	else if (blocks->fd >= 0 && io_set_mode(blocks->fd, mode) < 0)
+		return -errno;
 	if (blocks->fd < 0)
 		return blocks->fd;
 	r = set_lock(blocks->fd, F_RDLCK, LOCK_OPEN, 1);
@@ -219,17 +196,6 @@ static int open_blocks(struct blocks *blocks, int folder, mode_t mode)
 	return limits_is_spare(blocks->direct < 0 ? blocks->fd : blocks->direct) ? -EMFILE : 0;
 }
 
-static int make_map(struct blocks *blocks)
-{
-	blocks->pages = blocks->left = pages_end(blocks->size) / READER_PAGE;
-	blocks->missing = malloc(map_bytes(blocks));
-	if (!blocks->missing)
-		return -ENOMEM;
-	memset(blocks->missing, 0xff, map_bytes(blocks));
-	look_at(blocks, 0, blocks->size);
-	return 0;
-}
-
 int blocks_open(int folder, uint64_t size, mode_t mode, struct blocks **ret)
 {
 	struct blocks *blocks = calloc(1, sizeof(*blocks));
@@ -239,16 +205,19 @@ int blocks_open(int folder, uint64_t size, mode_t mode, struct blocks **ret)
 		return -ENOMEM;
 	pthread_mutex_init(&blocks->lock, NULL);
 	blocks->size = size;
+	blocks->pages = blocks->left = pages_end(size) / READER_PAGE;
 	blocks->direct = -1;
 	r = open_blocks(blocks, folder, mode);
 	if (r == 0)
-		r = make_map(blocks);
-	if (r == 0)
 		r = reader_file_borrow(blocks->fd, &blocks->reader);
-	if (r < 0) {
+	if (r == 0)
+		blocks->missing = malloc(map_bytes(blocks));
+	if (r < 0 || !blocks->missing) {
 		blocks_free(blocks);
-		return r;
+		return r < 0 ? r : -ENOMEM;
 	}
+	memset(blocks->missing, 0xff, map_bytes(blocks));
+	look_at(blocks, 0, blocks->size);
 	*ret = blocks;
 	return 0;
 }
@@ -336,24 +305,18 @@ void blocks_leave(struct blocks *blocks, uint64_t begin, uint64_t end)
 	set_lock(blocks->fd, F_UNLCK, begin, end - begin);
 }
 
-static int write_direct(struct blocks *blocks, const char *buf, size_t len, uint64_t offset)
-{
-	int r = -EINVAL;
-
-	if (!atomic_load_explicit(&blocks->no_direct, memory_order_relaxed))
-		r = io_pwrite_full(blocks->direct, buf, len, offset);
-	if (r != -EINVAL)
-		return r;
-	atomic_store_explicit(&blocks->no_direct, true, memory_order_relaxed);
-	return io_pwrite_full(blocks->fd, buf, len, offset);
-}
-
 int blocks_write(struct blocks *blocks, const void *buf, size_t len, uint64_t offset)
 {
-	unsigned forgotten = times_forgotten(blocks);
+	unsigned forgotten = atomic_load(&blocks->forgotten);
 	size_t whole = len - len % READER_PAGE;
-	int r = write_direct(blocks, buf, whole, offset);
+	int r = -EINVAL;
 
+	if (!atomic_load(&blocks->no_direct))
+		r = io_pwrite_full(blocks->direct, buf, whole, offset);
+	if (r == -EINVAL) {
+		atomic_store(&blocks->no_direct, true);
+		r = io_pwrite_full(blocks->fd, buf, whole, offset);
+	}
 	if (r == 0 && whole < len)
 		r = io_pwrite_full(blocks->fd, (const char *)buf + whole, len - whole,
 				   offset + whole);
@@ -368,7 +331,7 @@ bool blocks_forget(struct blocks *blocks, uint64_t offset, uint64_t len)
 	uint64_t end = min(pages_end(offset + len) / READER_PAGE, blocks->pages);
 
 	SCOPE_LOCK(&blocks->lock);
-	blocks->forgotten++;
+	atomic_fetch_add(&blocks->forgotten, 1);
 	for (uint64_t at = offset / READER_PAGE; at < end; at++)
 		blocks->left += !bit_set(blocks->missing, at);
 	return atomic_exchange(&blocks->complete, blocks->left == 0);

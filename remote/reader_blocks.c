@@ -25,7 +25,7 @@ struct reader_blocks {
 	/* What follows is NULL until the pack is known, and if there is no copy: */
 	struct blocks *blocks;
 	struct reader *near; /* reads from the copy */
-	struct block_filler filler;
+	struct disk_fill filler;
 
 	_Atomic uint64_t near_bytes, far_bytes, damaged, left_out;
 	uint64_t writing;  /* pieces on their way to the copy; protected by the filler's lock */
@@ -61,7 +61,7 @@ static void count_read(struct reader_blocks *copy, _Atomic uint64_t *counter, ui
 
 	if (copy->fill && before + bytes >= blocks_size(copy->blocks) / FILL_PART &&
 	    !atomic_load(&copy->fills) && !atomic_exchange(&copy->fills, true))
-		block_filler_start(&copy->filler);
+		disk_fill_start(&copy->filler);
 }
 
 /* --- into the copy ---------------------------------------------------------------------------- */
@@ -109,7 +109,7 @@ static void flight_end(struct flight *flight)
 	blocks_leave(copy->blocks, flight->begin, pages_end(flight->end));
 	flight_free(flight);
 	if (ahead)
-		block_filler_fetched(&copy->filler, error);
+		disk_fill_fetched(&copy->filler, error);
 }
 
 /* Whoever drains the copy may free it once nothing waits, so that comes last. */
@@ -165,7 +165,7 @@ static void on_fetched_ahead(void *arg, int error)
 		keep(flight);
 }
 
-static int fetch_ahead(struct block_filler *filler, uint64_t begin, uint64_t end)
+static int fetch_ahead(struct disk_fill *filler, uint64_t begin, uint64_t end)
 {
 	struct reader_blocks *copy =
 		(struct reader_blocks *)((char *)filler - offsetof(struct reader_blocks, filler));
@@ -478,7 +478,7 @@ static void copy_known(struct reader *reader, const void *head, size_t len)
 		return;
 	}
 	copy->near = blocks_reader(copy->blocks);
-	copy->filler = (struct block_filler){
+	copy->filler = (struct disk_fill){
 		.disk = copy->disk, .blocks = copy->blocks, .fetch = fetch_ahead};
 }
 
@@ -490,7 +490,7 @@ static bool copy_bad(struct reader *reader, uint64_t offset, uint64_t len)
 		return reader_bad(copy->far, offset, len);
 	atomic_fetch_add(&copy->damaged, 1);
 	if (blocks_forget(copy->blocks, offset, len) && copy->fill)
-		block_filler_start(&copy->filler);
+		disk_fill_start(&copy->filler);
 	return true;
 }
 
@@ -546,7 +546,7 @@ static void copy_rest(struct reader *reader)
 	struct reader_blocks *copy = copy_of(reader);
 
 	if (copy->blocks) {
-		block_filler_rest(&copy->filler);
+		disk_fill_rest(&copy->filler);
 		atomic_store(&copy->fills, false);
 		drain(copy);
 	}
@@ -566,7 +566,7 @@ static void copy_free(struct reader *reader)
 	if (copy->freed)
 		copy->freed(copy->context, reader);
 	if (copy->blocks) {
-		block_filler_rest(&copy->filler);
+		disk_fill_rest(&copy->filler);
 		drain(copy);
 	}
 	blocks_free(copy->blocks);
@@ -629,7 +629,7 @@ void reader_blocks_stats(struct reader *reader, struct reader_blocks_stats *ret)
 	ret->cached = blocks_used(copy->blocks);
 	ret->copy = blocks_number(copy->blocks);
 	ret->complete = blocks_see_complete(copy->blocks);
-	ret->filler = block_filler_look(&copy->filler, &ret->error);
+	ret->filler = disk_fill_look(&copy->filler, &ret->error);
 	SCOPE_LOCK(&copy->disk->filler.lock);
 	ret->full = clock_ns() < copy->disk->full_until;
 	ret->failed = copy->disk->failed;
@@ -645,6 +645,6 @@ bool reader_blocks_fill(struct reader *reader)
 	struct reader_blocks *copy = copy_of(reader);
 
 	if (copy->blocks)
-		block_filler_start(&copy->filler);
+		disk_fill_start(&copy->filler);
 	return copy->blocks;
 }

@@ -16,13 +16,13 @@
  * The copy may be damaged: callers check all that has a checksum, and tell reader_bad().
  *
  * With `fill`, once a 64th part of the file has been read, the rest is fetched too, after what
- * readers want, if there is room for all of it (block_filler.h).
+ * readers want, if there is room for all of it (disk.h).
  *
  * A complete copy is like a local file: hints say so, and the far reader is asked for nothing, not
  * even for the identity. */
 #pragma once
 
-#include "remote/block_filler.h"
+#include "remote/disk.h"
 
 struct reader_blocks_params {
 	struct disk *disk; /* must outlive the reader */
@@ -45,8 +45,8 @@ struct reader_blocks_stats {
 	bool open;			/* there is a copy */
 	bool complete;			/* as far as any process knows */
 	bool full, failed; /* the cache may not grow now; the disk was full, or failed */
-	enum block_filler_state filler;
-	int error; /* of block_filler_look() */
+	enum disk_fill_state filler;
+	int error; /* of disk_fill_look() */
 };
 
 /* The reader must be one of reader_blocks_new(), here and below. */

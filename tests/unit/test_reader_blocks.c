@@ -494,7 +494,7 @@ static void open_filling(struct fixture *f, bool waits)
 	assert_int_equal(reader_prepare(f->reader, READER_AUTO), 0);
 }
 
-static void await_filler(struct fixture *f, enum block_filler_state state)
+static void await_filler(struct fixture *f, enum disk_fill_state state)
 {
 	assert_true(poll_until(stats_of(f).filler == state));
 }
@@ -506,9 +506,9 @@ TEST_OF(f, who_reads_a_part_has_the_rest_fetched)
 		block_store_room(f->disk->store, UINT64_MAX);
 		open_filling(f, waits);
 		read_right(f, READ, 100 * PAGE, 2 * PAGE);
-		assert_int_equal(stats_of(f).filler, FILLER_IDLE);
+		assert_int_equal(stats_of(f).filler, FILL_IDLE);
 		read_right(f, READ, 110 * PAGE, 9 * PAGE);
-		await_filler(f, FILLER_COMPLETE);
+		await_filler(f, FILL_COMPLETE);
 		assert_int_equal(stats_of(f).complete, true);
 		/* Once more at most what was short, or was not yet written; that may also divide
 		 * what lies before and behind it. */
@@ -526,7 +526,7 @@ TEST_OF(f, a_complete_copy_is_as_good_as_a_file)
 {
 	assert_true(reader_hints(f->reader).far);
 	assert_true(reader_blocks_fill(f->reader));
-	await_filler(f, FILLER_COMPLETE);
+	await_filler(f, FILL_COMPLETE);
 	assert_false(reader_hints(f->reader).far || reader_hints(f->reader).remote);
 	open_again(f);
 	assert_false(reader_hints(f->reader).far || reader_hints(f->reader).remote);
@@ -544,7 +544,7 @@ TEST_OF(f, a_copy_that_was_damaged_becomes_complete_again)
 	reader_free(f->reader);
 	open_filling(f, false);
 	assert_true(reader_blocks_fill(f->reader));
-	await_filler(f, FILLER_COMPLETE);
+	await_filler(f, FILL_COMPLETE);
 	for (unsigned i = 0; i < 20; i++) {
 		assert_true(reader_bad(f->reader, i * PAGE, 1));
 		assert_true(poll_until(stats_of(f).complete));
@@ -612,15 +612,15 @@ TEST_OF(f, one_of_two_fills)
 	open_reader(&other);
 	far_hold(f->far, true);
 	assert_true(reader_blocks_fill(f->reader));
-	await_filler(f, FILLER_FILLING);
+	await_filler(f, FILL_FILLING);
 	assert_true(reader_blocks_fill(other.reader));
-	await_filler(&other, FILLER_ELSEWHERE);
+	await_filler(&other, FILL_ELSEWHERE);
 	reader_cancel(f->reader);
 	open_again(f);
-	await_filler(&other, FILLER_COMPLETE);
+	await_filler(&other, FILL_COMPLETE);
 	assert_int_equal(far_take_bytes(other.far), SIZE);
 	assert_true(reader_blocks_fill(f->reader));
-	await_filler(f, FILLER_COMPLETE);
+	await_filler(f, FILL_COMPLETE);
 	expect_far(f, 0, 0);
 	reader_free(other.reader);
 }
@@ -631,7 +631,7 @@ TEST_OF(f, what_another_mount_has_completed_is_complete)
 
 	open_reader(&other);
 	assert_true(reader_blocks_fill(other.reader));
-	await_filler(&other, FILLER_COMPLETE);
+	await_filler(&other, FILL_COMPLETE);
 	for (enum way way = READ; way <= SUBMIT; way++)
 		read_right(f, way, 100 * PAGE, 50 * PAGE);
 	assert_true(stats_of(f).complete);
@@ -648,9 +648,9 @@ TEST_OF(f, who_cannot_fill_leaves_it_to_others)
 	open_reader(&other);
 	f->far->error = -ESTALE;
 	assert_true(reader_blocks_fill(f->reader));
-	await_filler(f, FILLER_FAILED);
+	await_filler(f, FILL_FAILED);
 	assert_true(reader_blocks_fill(other.reader));
-	await_filler(&other, FILLER_COMPLETE);
+	await_filler(&other, FILL_COMPLETE);
 	reader_free(other.reader);
 }
 
@@ -768,11 +768,11 @@ TEST_OF(f, the_filler_passes_over_what_readers_fetch)
 	far_hold(f->far, true);
 	begin_read(&begun, f, 100, false);
 	assert_true(reader_blocks_fill(other.reader));
-	await_filler(&other, FILLER_ELSEWHERE);
+	await_filler(&other, FILL_ELSEWHERE);
 	assert_int_equal(far_take_bytes(other.far), 0);
 	far_hold(f->far, false);
 	assert_int_equal(wait_for(&begun.answer), 0);
-	await_filler(&other, FILLER_COMPLETE);
+	await_filler(&other, FILL_COMPLETE);
 	assert_int_equal(far_take_bytes(other.far), SIZE - 100 * PAGE);
 	close_mount(&other);
 }
@@ -820,7 +820,7 @@ TEST_OF(f, many_copies_have_no_more_threads_than_one)
 	}
 	assert_in_range(count_threads(), before + COPIES + 1, before + COPIES + 24);
 	for (unsigned i = 0; i < COPIES; i++)
-		await_filler(&all[i], FILLER_COMPLETE);
+		await_filler(&all[i], FILL_COMPLETE);
 	assert_in_range(count_threads(), before + COPIES + 1, before + COPIES + 24);
 	for (unsigned i = 0; i < COPIES; i++)
 		reader_free(all[i].reader);
@@ -838,13 +838,13 @@ TEST_OF(f, a_copy_that_cannot_be_fetched_holds_up_no_other)
 	for (unsigned i = 0; i < COPIES; i++)
 		assert_true(reader_blocks_fill(all[i].reader));
 	for (unsigned i = 2; i < COPIES; i++)
-		await_filler(&all[i], FILLER_COMPLETE);
-	await_filler(&all[0], FILLER_FAILED);
-	assert_int_equal(stats_of(&all[1]).filler, FILLER_FILLING);
+		await_filler(&all[i], FILL_COMPLETE);
+	await_filler(&all[0], FILL_FAILED);
+	assert_int_equal(stats_of(&all[1]).filler, FILL_FILLING);
 	far_hold(all[1].far, false);
-	await_filler(&all[1], FILLER_COMPLETE);
+	await_filler(&all[1], FILL_COMPLETE);
 	atomic_store(&all[0].far->error, 0);
-	await_filler(&all[0], FILLER_COMPLETE);
+	await_filler(&all[0], FILL_COMPLETE);
 	for (unsigned i = 0; i < COPIES; i++)
 		reader_free(all[i].reader);
 }

@@ -186,12 +186,12 @@ static int fetch_all(struct fetch *fetch)
 		progress_add(&fetch->progress, 0, stats.cached - shown);
 		if (stats.complete)
 			return 0;
-		if (stats.filler == FILLER_NO_ROOM)
+		if (stats.filler == FILL_NO_ROOM)
 			return refuse_room(fetch, &stats);
 		/* A pass that ends without any of these has found damage. Then another follows. */
-		if (stats.filler == FILLER_FAILED && stats.full)
+		if (stats.filler == FILL_FAILED && stats.full)
 			return refuse_room(fetch, &stats);
-		if (stats.filler == FILLER_FAILED && (stats.error || stats.failed))
+		if (stats.filler == FILL_FAILED && (stats.error || stats.failed))
 			return log_fail(stats.error ? stats.error : -EIO,
 					"%s: could not be fetched: %s; what was fetched stays, and "
 					"the same command continues",

@@ -7,15 +7,10 @@
 
 /* --- JSON ----------------------------------------------------------------------------------- */
 
-static void skip_space(const char **at)
+static bool take_character(const char **at, char c)
 {
 	while (**at == ' ' || **at == '\t' || **at == '\r' || **at == '\n')
 		++*at;
-}
-
-static bool take_character(const char **at, char c)
-{
-	skip_space(at);
 	if (**at != c)
 		return false;
 	++*at;
@@ -99,32 +94,22 @@ static int take_string(const char **at, char **ret)
 	return 0;
 }
 
-struct member {
-	char *name;
-	char *text;	  /* NULL: it is not a string */
-	const char *word; /* a number, true, false or null */
-	size_t len;	  /* of the word; 0: there is none */
-};
-
-static void member_release(struct member *member)
+/* Any value; with `ret`, it is kept if it is a string, or with `number` one of digits. */
+static int take_value(const char **at, bool number, char **ret)
 {
-	free(member->name);
-	free(member->text);
-}
+	size_t len, depth = 0;
 
-static int take_word(const char **at, struct member *ret)
-{
-	ret->word = *at;
-	ret->len = strspn(*at, "+-.0123456789abcdefghijklmnopqrstuvwxyzE");
-	*at += ret->len;
-	return ret->len ? 0 : -EINVAL;
-}
-
-/* An object or an array, from its bracket on. */
-static int skip_nested(const char **at)
-{
-	size_t depth = 0;
-
+	if (take_character(at, '"'))
+		return ret && !number ? take_string(at, ret) : skip_string(at);
+	len = strspn(*at, "+-.0123456789abcdefghijklmnopqrstuvwxyzE");
+	if (len && ret && number && strspn(*at, "0123456789") == len) {
+		*ret = strndup(*at, len);
+		if (!*ret)
+			return -ENOMEM;
+	}
+	*at += len;
+	if (**at != '{' && **at != '[')
+		return len ? 0 : -EINVAL;
 	do {
 		char c = **at;
 
@@ -139,31 +124,7 @@ static int skip_nested(const char **at)
 	return 0;
 }
 
-static int take_member(const char **at, struct member *ret)
-{
-	int r = take_character(at, '"') ? take_string(at, &ret->name) : -EINVAL;
-
-	if (r == 0 && !take_character(at, ':'))
-		r = -EINVAL;
-	if (r)
-		return r;
-	skip_space(at);
-	if (**at == '{' || **at == '[')
-		return skip_nested(at);
-	return take_character(at, '"') ? take_string(at, &ret->text) : take_word(at, ret);
-}
-
-/* The first of that name that is a string, or with `numbers` one of digits. */
-static int keep_member(struct member *member, const char *name, bool numbers, char **ret)
-{
-	bool number = member->len && strspn(member->word, "0123456789") >= member->len;
-
-	if (*ret || strcmp(member->name, name) != 0 || (numbers && !number))
-		return 0;
-	*ret = numbers ? strndup(member->word, member->len) : steal_ptr(&member->text);
-	return numbers && !*ret ? -ENOMEM : 0;
-}
-
+/* Of members of the same name, the first that is kept counts. */
 static int take_object(const char **at, const char *const *names, bool numbers, char **ret,
 		       size_t count)
 {
@@ -172,12 +133,18 @@ static int take_object(const char **at, const char *const *names, bool numbers, 
 	if (take_character(at, '}'))
 		return 0;
 	do {
-		struct member member SCOPE(member_release) = {0};
-		int r = take_member(at, &member);
+		SCOPE_FREE char *name = NULL;
+		char **wanted = NULL;
+		int r = take_character(at, '"') ? take_string(at, &name) : -EINVAL;
 
+		if (r == 0 && !take_character(at, ':'))
+			r = -EINVAL;
 		for (size_t i = 0; r == 0 && i < count; i++)
-			r = keep_member(&member, names[i], numbers, &ret[i]);
-		if (r)
+			if (!ret[i] && strcmp(name, names[i]) == 0)
+				wanted = &ret[i];
+		if (r == 0)
+			r = take_value(at, numbers, wanted);
+		if (r < 0)
 			return r;
 	} while (take_character(at, ','));
 	return take_character(at, '}') ? 0 : -EINVAL;
@@ -199,10 +166,11 @@ int answer_json(const char *text, const char *name, char **ret)
 	SCOPE_FREE char *found = NULL;
 	int r = take_object(&text, &name, false, &found, 1);
 
-	if (r < 0 || !found)
-		return r < 0 ? r : 1;
-	*ret = steal_ptr(&found);
-	return 0;
+	if (r == 0 && found)
+		*ret = steal_ptr(&found);
+	else if (r == 0)
+		r = 1;
+	return r;
 }
 
 int answer_json_number(const char *text, const char *name, uint64_t *ret)

@@ -3,11 +3,15 @@
 #include "remote/answer.h"
 #include "remote/credentials_place.h"
 #include "remote/environment.h"
+#include "remote/process.h"
+#include "remote/profile.h"
 #include "remote/token.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+#define PROCESS_MS 60000
 
 void credentials_release(struct credentials *credentials)
 {
@@ -17,8 +21,9 @@ void credentials_release(struct credentials *credentials)
 	*credentials = (struct credentials){0};
 }
 
-int credentials_copy(const char *access, const char *secret, const char *token,
-		     struct credentials *ret)
+/* Static keys, without blanks around them; `token` may be NULL. */
+static int credentials_copy(const char *access, const char *secret, const char *token,
+			    struct credentials *ret)
 {
 	ret->access = token_trim(access);
 	ret->secret = token_trim(secret);
@@ -45,28 +50,22 @@ int credentials_set_expiration(struct credentials *credentials, const char *text
 	return 0;
 }
 
-/* The text of a member that has one of two names. Returns 0 or -errno; *ret stays NULL if the
- * member is missing. */
-static int member(const char *text, const char *name, const char *other, char **ret)
-{
-	int r = answer_json(text, name, ret);
-
-	if (r == 1 && other)
-		r = answer_json(text, other, ret);
-	return r < 0 ? r : 0;
-}
-
 int credentials_of_json(const char *text, struct credentials *ret, struct err *err)
 {
 	SCOPE_FREE char *expiration = NULL;
-	int r = member(text, "AccessKeyId", NULL, &ret->access);
+	const struct {
+		const char *name;
+		char **to;
+	} members[] = {{"AccessKeyId", &ret->access},
+		       {"SecretAccessKey", &ret->secret},
+		       {"SessionToken", &ret->token},
+		       {"Token", &ret->token},
+		       {"Expiration", &expiration}};
+	int r = 0;
 
-	if (r == 0)
-		r = member(text, "SecretAccessKey", NULL, &ret->secret);
-	if (r == 0)
-		r = member(text, "SessionToken", "Token", &ret->token);
-	if (r == 0)
-		r = member(text, "Expiration", NULL, &expiration);
+	for (size_t i = 0; r >= 0 && i < sizeof(members) / sizeof(members[0]); i++)
+		if (!*members[i].to)
+			r = answer_json(text, members[i].name, members[i].to);
 	if (r == -EINVAL)
 		return err_set(err, r, "the answer is no JSON object of credentials");
 	if (r < 0)
@@ -79,13 +78,15 @@ int credentials_of_json(const char *text, struct credentials *ret, struct err *e
 	return 0;
 }
 
-bool credentials_are_google(const char *access, const char *session)
+/* Whether keys are of Google, whose ids begin like this, and not of Amazon, or of a session of it.
+ */
+static bool credentials_are_google(const char *access, const char *session)
 {
 	return access && strncmp(access, "GOOG", 4) == 0 && !session;
 }
 
-int credentials_of_environment(const struct credentials_ask *ask, struct credentials *ret,
-			       struct err *err)
+static int credentials_of_environment(const struct credentials_ask *ask, struct credentials *ret,
+				      struct err *err)
 {
 	const char *access = environment_get("AWS_ACCESS_KEY_ID");
 	const char *secret = environment_get("AWS_SECRET_ACCESS_KEY");
@@ -102,8 +103,8 @@ int credentials_of_environment(const struct credentials_ask *ask, struct credent
 	return credentials_copy(access, secret, token, ret);
 }
 
-int credentials_of_token(const struct credentials_ask *ask, struct credentials *ret,
-			 struct err *err)
+static int credentials_of_token(const struct credentials_ask *ask, struct credentials *ret,
+				struct err *err)
 {
 	struct url server SCOPE(url_release) = {0};
 	struct token token SCOPE(token_release) = {0};
@@ -125,6 +126,89 @@ int credentials_of_token(const struct credentials_ask *ask, struct credentials *
 	ret->token = steal_ptr(&token.text);
 	return 0;
 }
+
+static int keys_of_process(const struct credentials_ask *ask, const struct profile *profile,
+			   const char *const argv[], const char *what, struct credentials *ret,
+			   struct err *err)
+{
+	SCOPE(buf_release) struct buf output = BUF_INIT;
+	struct err reason = {0};
+	int r = process_output(argv, PROCESS_MS, ask->stops, &output);
+
+	if (r == -ENOENT)
+		return err_set(err, r, "profile '%s' needs the program '%s', which is not in PATH",
+			       profile_name(profile), argv[0]);
+	if (r == -EIO)
+		err_set(&reason, r, "it failed");
+	if (r == 0)
+		r = credentials_of_json(output.data, ret, &reason);
+	if (r == 0)
+		return 0;
+	return err_set(err, r, "%s of profile '%s': %s", what, profile_name(profile),
+		       err_text(&reason, r));
+}
+
+static int keys_of_profile(const struct credentials_ask *ask, const struct profile *profile,
+			   struct credentials *ret, struct err *err)
+{
+	const char *token_file = profile_get(profile, "web_identity_token_file");
+	const char *role = profile_get(profile, "role_arn");
+	const char *command = profile_get(profile, "credential_process");
+	/* Where there is one of these, only the AWS tool finds the keys. */
+	bool needs_tool = role || profile_get(profile, "sso_session") ||
+			  profile_get(profile, "sso_start_url") ||
+			  profile_get(profile, "login_session");
+	const char *const shell[] = {"/bin/sh", "-c", command, NULL};
+	const char *const tool[] = {"aws",
+				    "configure",
+				    "export-credentials",
+				    "--profile",
+				    profile_name(profile),
+				    "--format",
+				    "process",
+				    NULL};
+	struct profile_keys keys = {0};
+
+	if (token_file && role && !ask->google)
+		return credentials_of_role(ask, token_file, role,
+					   profile_get(profile, "role_session_name"), ret, err);
+	if (needs_tool && !ask->google)
+		return keys_of_process(ask, profile, tool, "aws configure export-credentials", ret,
+				       err);
+	profile_keys(profile, &keys);
+	if (keys.access && ask->google && !credentials_are_google(keys.access, keys.token))
+		return err_set(err, 1, "the keys of profile '%s' are Amazon's",
+			       profile_name(profile));
+	if (keys.access && !keys.secret)
+		return err_set(err, -EINVAL,
+			       "profile '%s' has aws_access_key_id, but no aws_secret_access_key",
+			       profile_name(profile));
+	if (keys.access)
+		return credentials_copy(keys.access, keys.secret, keys.token, ret);
+	if (command && !ask->google)
+		return keys_of_process(ask, profile, shell, "credential_process", ret, err);
+	return err_set(err, 1, "no keys of profile '%s' in %s", profile_name(profile),
+		       profile_files(profile));
+}
+
+static int credentials_of_profile(const struct credentials_ask *ask, struct credentials *ret,
+				  struct err *err)
+{
+	SCOPE(profile_release) struct profile *profile = NULL;
+	int r = profile_open(ask->profile, &profile, err);
+
+	/* AWS_PROFILE is not about Google's. */
+	if (r == -ENOENT && ask->google && !ask->profile)
+		return 1;
+	if (r == 0)
+		r = keys_of_profile(ask, profile, ret, err);
+	if (r == 0)
+		snprintf(ret->source, sizeof(ret->source), "profile '%.64s'",
+			 profile_name(profile));
+	return r;
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
 
 #define AMAZON 1u
 #define GOOGLE 2u
@@ -149,16 +233,6 @@ static bool ends_line(const char *text)
 	return text && strpbrk(text, "\r\n");
 }
 
-static int find_at(const struct place *place, const struct credentials_ask *ask,
-		   struct credentials *ret, struct err *err)
-{
-	int r = place->find(ask, ret, err);
-
-	if (r == 0 && (ends_line(ret->access) || ends_line(ret->token)))
-		return err_set(err, -EINVAL, "the keys of %s have more than one line", place->name);
-	return r;
-}
-
 int credentials_find(const struct credentials_ask *ask, struct credentials *ret, struct err *err)
 {
 	struct err all = {"no credentials"};
@@ -172,7 +246,10 @@ int credentials_find(const struct credentials_ask *ask, struct credentials *ret,
 		if (!(place->of & (ask->google ? GOOGLE : AMAZON)) ||
 		    (ask->profile && place->find != credentials_of_profile))
 			continue;
-		r = find_at(place, ask, &found, &reason);
+		r = place->find(ask, &found, &reason);
+		if (r == 0 && (ends_line(found.access) || ends_line(found.token)))
+			r = err_set(&reason, -EINVAL, "the keys of %s have more than one line",
+				    place->name);
 		if (r < 0)
 			return err_set(err, r, "%s", err_text(&reason, r));
 		if (r == 0) {

@@ -17,22 +17,41 @@
 #define OTHERS_MS  30000 /* the name of STS may take some of it: remote/curl.c */
 #define TOKEN_MAX  65536
 
-/* Any status is an answer. What may be a passing failure is tried twice. */
-static int ask_service(const struct credentials_ask *ask, struct fetch request,
-		       unsigned *ret_status, struct buf *ret, struct err *err)
+/* Asks with one header line (NULL: none). `form`: what is sent, to the internet; NULL: a service
+ * that gives keys to this machine alone is asked, through no proxy. What may be a passing failure
+ * is tried twice. Returns the status, or -errno. */
+static int ask_service(const struct credentials_ask *ask, const char *method, const char *url,
+		       const char *header, const char *form, unsigned timeout_ms, struct buf *ret,
+		       struct err *err)
 {
+	const char *const headers[] = {header, NULL};
+	const struct fetch request = {.method = method,
+				      .url = url,
+				      .headers = headers,
+				      .body = form,
+				      .timeout_ms = timeout_ms,
+				      .direct = !form,
+				      .settings = ask->settings,
+				      .stops = ask->stops};
+	unsigned status = 0;
 	int r = -EIO;
 
-	request.settings = ask->settings;
-	request.stops = ask->stops;
 	for (int i = 0; i < TRIES; i++) {
 		buf_release(ret);
-		r = ask->fetch(&request, ret_status, ret, err);
-		if (r == -ENOMEM || r == -ENOSYS || r == -ECANCELED ||
-		    (r == 0 && *ret_status < 500))
+		r = ask->fetch(&request, &status, ret, err);
+		if (r == -ENOMEM || r == -ENOSYS || r == -ECANCELED || (r == 0 && status < 500))
 			break;
 	}
-	return r;
+	return r < 0 ? r : (int)status;
+}
+
+/* The same of what is there only on machines of a cloud. Returns also 1: it is not. */
+static int ask_here(const struct credentials_ask *ask, const char *method, const char *url,
+		    const char *header, struct buf *ret)
+{
+	int r = ask_service(ask, method, url, header, NULL, MACHINE_MS, ret, NULL);
+
+	return r < 0 && r != -ENOMEM && r != -ENOSYS && r != -ECANCELED ? 1 : r;
 }
 
 /* It becomes part of a header, so several lines are refused. */
@@ -77,27 +96,6 @@ static int add_sts_url(const struct credentials_ask *ask, struct buf *ret)
 			s3_domain(region));
 }
 
-static int add_role_body(const char *role, const char *session, const char *token, struct buf *ret)
-{
-	buf_adds(ret, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=");
-	url_encode(ret, role, "");
-	buf_adds(ret, "&RoleSessionName=");
-	url_encode(ret, session, "");
-	buf_adds(ret, "&WebIdentityToken=");
-	return url_encode(ret, token, "");
-}
-
-static int refused_role(const char *role, unsigned status, const char *body, struct err *err)
-{
-	SCOPE_FREE char *code = NULL;
-	SCOPE_FREE char *message = NULL;
-
-	answer_xml(body, "Code", &code);
-	answer_xml(body, "Message", &message);
-	return err_set(err, -EACCES, "STS gives no keys of the role %.100s: %u %.64s: %.200s", role,
-		       status, code ? code : "", message ? message : "");
-}
-
 static int read_role_answer(const char *body, struct credentials *ret, struct err *err)
 {
 	SCOPE_FREE char *expiration = NULL;
@@ -119,31 +117,34 @@ static int read_role_answer(const char *body, struct credentials *ret, struct er
 int credentials_of_role(const struct credentials_ask *ask, const char *token_file, const char *role,
 			const char *session, struct credentials *ret, struct err *err)
 {
-	SCOPE_FREE char *token = NULL;
+	SCOPE_FREE char *token = NULL, *code = NULL, *message = NULL;
 	SCOPE(buf_release) struct buf form = BUF_INIT;
 	SCOPE(buf_release) struct buf answer = BUF_INIT;
 	SCOPE(buf_release) struct buf url = BUF_INIT;
-	static const char *const headers[] = {"Content-Type: application/x-www-form-urlencoded",
-					      NULL};
-	unsigned status;
 	int r = read_token(token_file, &token, err);
 
-	if (r == 0)
-		r = add_role_body(role, session ? session : "foldfs", token, &form);
+	if (r < 0)
+		return r;
+	buf_adds(&form, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=");
+	url_encode(&form, role, "");
+	buf_adds(&form, "&RoleSessionName=");
+	url_encode(&form, session ? session : "foldfs", "");
+	buf_adds(&form, "&WebIdentityToken=");
+	r = url_encode(&form, token, "");
 	if (r == 0)
 		r = add_sts_url(ask, &url);
 	if (r == 0)
-		r = ask_service(ask,
-				(struct fetch){.method = "POST",
-					       .url = url.data,
-					       .headers = headers,
-					       .body = form.data,
-					       .timeout_ms = OTHERS_MS},
-				&status, &answer, err);
-	if (r)
+		r = ask_service(ask, "POST", url.data,
+				"Content-Type: application/x-www-form-urlencoded", form.data,
+				OTHERS_MS, &answer, err);
+	if (r < 0)
 		return r;
-	return status == 200 ? read_role_answer(answer.data, ret, err)
-			     : refused_role(role, status, answer.data, err);
+	if (r == 200)
+		return read_role_answer(answer.data, ret, err);
+	answer_xml(answer.data, "Code", &code);
+	answer_xml(answer.data, "Message", &message);
+	return err_set(err, -EACCES, "STS gives no keys of the role %.100s: %d %.64s: %.200s", role,
+		       r, code ? code : "", message ? message : "");
 }
 
 int credentials_of_web_identity(const struct credentials_ask *ask, struct credentials *ret,
@@ -202,8 +203,6 @@ int credentials_of_container(const struct credentials_ask *ask, struct credentia
 	SCOPE(buf_release) struct buf authorization = BUF_INIT;
 	SCOPE(buf_release) struct buf answer = BUF_INIT;
 	SCOPE(buf_release) struct buf url = BUF_INIT;
-	const char *headers[2] = {0};
-	unsigned status;
 	int r;
 
 	if (!relative && !full)
@@ -217,17 +216,11 @@ int credentials_of_container(const struct credentials_ask *ask, struct credentia
 			       url.data);
 	if (r == 0)
 		r = add_container_token(&authorization, err);
-	headers[0] = authorization.data;
 	if (r == 0)
-		r = ask_service(ask,
-				(struct fetch){.method = "GET",
-					       .url = url.data,
-					       .headers = headers,
-					       .timeout_ms = OTHERS_MS,
-					       .direct = true},
-				&status, &answer, err);
-	if (r == 0 && status != 200)
-		r = err_set(err, -EACCES, "%.200s: %u instead of credentials", url.data, status);
+		r = ask_service(ask, "GET", url.data, authorization.data, NULL, OTHERS_MS, &answer,
+				err);
+	if (r >= 0 && r != 200)
+		r = err_set(err, -EACCES, "%.200s: %d instead of credentials", url.data, r);
 	return r < 0 ? r : credentials_of_json(answer.data, ret, err);
 }
 
@@ -243,29 +236,14 @@ static bool is_of_google(const char *endpoint)
 		(strcmp(url.scheme, "https") == 0 && url_is_below(&url, "googleapis.com")));
 }
 
-static int read_google_answer(const char *body, struct credentials *ret)
-{
-	uint64_t seconds;
-	int r = answer_json(body, "access_token", &ret->token);
-
-	if (r == 0)
-		r = answer_json_number(body, "expires_in", &seconds);
-	if (r == 0 && (seconds > INT32_MAX || strpbrk(ret->token, "\r\n")))
-		r = -EINVAL;
-	if (r == 0)
-		ret->expires = time(NULL) + (int64_t)seconds;
-	return r;
-}
-
 int credentials_of_google(const struct credentials_ask *ask, struct credentials *ret,
 			  struct err *err)
 {
 	static const char path[] = "computeMetadata/v1/instance/service-accounts/default/token";
-	static const char *const headers[] = {"Metadata-Flavor: Google", NULL};
 	const char *host = environment_get("GCE_METADATA_HOST");
 	SCOPE(buf_release) struct buf answer = BUF_INIT;
 	SCOPE(buf_release) struct buf url = BUF_INIT;
-	unsigned status;
+	uint64_t seconds;
 	int r;
 
 	if (!is_of_google(remote_google(ask->settings)))
@@ -273,37 +251,34 @@ int credentials_of_google(const struct credentials_ask *ask, struct credentials 
 	host = host ? host : "metadata.google.internal";
 	if (buf_addf(&url, "http://%s/%s", host, path) < 0)
 		return -ENOMEM;
-	r = ask_service(ask,
-			(struct fetch){.method = "GET",
-				       .url = url.data,
-				       .headers = headers,
-				       .timeout_ms = MACHINE_MS,
-				       .direct = true},
-			&status, &answer, NULL);
-	if (r == -ENOMEM || r == -ENOSYS || r == -ECANCELED)
-		return r;
+	r = ask_here(ask, "GET", url.data, "Metadata-Flavor: Google", &answer);
 	if (r < 0)
+		return r;
+	if (r == 1)
 		return err_set(err, 1, "no metadata server at %.200s", host);
-	if (status != 200)
-		return err_set(err, 1, "the metadata server has no token: %u", status);
-	r = read_google_answer(answer.data, ret);
-	if (r == 1 || r == -EINVAL)
-		r = err_set(err, -EINVAL, "the answer of the metadata server has no token");
-	return r;
+	if (r != 200)
+		return err_set(err, 1, "the metadata server has no token: %d", r);
+	r = answer_json(answer.data, "access_token", &ret->token);
+	if (r == 0)
+		r = answer_json_number(answer.data, "expires_in", &seconds);
+	if (r == -ENOMEM)
+		return r;
+	if (r != 0 || seconds > INT32_MAX || strpbrk(ret->token, "\r\n"))
+		return err_set(err, -EINVAL, "the answer of the metadata server has no token");
+	ret->expires = time(NULL) + (int64_t)seconds;
+	return 0;
 }
 
 /* --- machine -------------------------------------------------------------------------------- */
 
-/* Appends the body of an answer 200. Any other answer means that there are no credentials here. */
+/* Gets the body of an answer 200. Any other answer means that there are no credentials here. */
 static int ask_machine(const struct credentials_ask *ask, const char *method, const char *path,
 		       const char *header, struct buf *ret, struct err *err)
 {
 	const char *base = environment_get("AWS_EC2_METADATA_SERVICE_ENDPOINT");
 	const char *mode = environment_get("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE");
-	const char *const headers[] = {header, NULL};
 	SCOPE(buf_release) struct buf url = BUF_INIT;
 	size_t len;
-	unsigned status;
 	int r;
 
 	if (!base)
@@ -312,18 +287,12 @@ static int ask_machine(const struct credentials_ask *ask, const char *method, co
 	len = strlen(base);
 	if (buf_addf(&url, "%.*s/latest/%s", (int)(len - (base[len - 1] == '/')), base, path) < 0)
 		return -ENOMEM;
-	r = ask_service(ask,
-			(struct fetch){.method = method,
-				       .url = url.data,
-				       .headers = headers,
-				       .timeout_ms = MACHINE_MS,
-				       .direct = true},
-			&status, ret, NULL);
-	if (r == -ENOMEM || r == -ENOSYS || r == -ECANCELED)
-		return r;
-	if (r < 0)
+	r = ask_here(ask, method, url.data, header, ret);
+	if (r == 1)
 		return err_set(err, 1, "no metadata service at %s", base);
-	return status == 200 ? 0 : err_set(err, 1, "%s has no role: %u", base, status);
+	if (r < 0)
+		return r;
+	return r == 200 ? 0 : err_set(err, 1, "%s has no role: %d", base, r);
 }
 
 int credentials_of_machine(const struct credentials_ask *ask, struct credentials *ret,

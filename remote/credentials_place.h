@@ -1,5 +1,6 @@
-/* The places of credentials.h, a function each. Returns 0, 1 (no keys here; err says in a few words
- * what is missing) or -errno. *ret may be set in part even on failure: the caller releases it. */
+/* The places of credentials.h that are asked over HTTP, a function each. Returns 0, 1 (no keys
+ * here; err says in a few words what is missing) or -errno. *ret may be set in part even on
+ * failure: the caller releases it. */
 #pragma once
 
 #include "remote/credentials.h"
@@ -7,9 +8,8 @@
 typedef int credentials_place_fn(const struct credentials_ask *ask, struct credentials *ret,
 				 struct err *err);
 
-credentials_place_fn credentials_of_environment, credentials_of_web_identity,
-	credentials_of_profile, credentials_of_container, credentials_of_machine,
-	credentials_of_token, credentials_of_google;
+credentials_place_fn credentials_of_web_identity, credentials_of_container, credentials_of_machine,
+	credentials_of_google;
 
 /* Asks STS for the keys of a role, with the token in a file. `session` NULL: "foldfs". */
 int credentials_of_role(const struct credentials_ask *ask, const char *token_file, const char *role,
@@ -18,14 +18,6 @@ int credentials_of_role(const struct credentials_ask *ask, const char *token_fil
 /* Reads the JSON object that processes and metadata services answer with: AccessKeyId,
  * SecretAccessKey, SessionToken or Token, Expiration. Returns 0, -EINVAL or -ENOMEM. */
 int credentials_of_json(const char *text, struct credentials *ret, struct err *err);
-
-/* Whether keys are of Google, whose ids begin like this, and not of Amazon, or of a session of it.
- */
-bool credentials_are_google(const char *access, const char *session);
-
-/* Copies static keys, without blanks around them; `token` may be NULL. Returns 0 or -ENOMEM. */
-int credentials_copy(const char *access, const char *secret, const char *token,
-		     struct credentials *ret);
 
 /* "2026-11-23T21:27:29Z", with or without a fraction, or +hh:mm instead of Z. Returns 0 or
  * -EINVAL. */

@@ -48,18 +48,6 @@ static int check(const struct s3_keys *keys, const struct credentials *found, in
 	return 0;
 }
 
-static void keep_found(struct s3_keys *keys, struct credentials *found, int64_t now)
-{
-	int64_t life = found->expires - now;
-
-	keys->since = keys->found.source[0] ? now : 0;
-	credentials_release(&keys->found);
-	keys->found = *found;
-	*found = (struct credentials){0};
-	keys->state = KEYS_GOOD;
-	keys->renew = life > 2 * RENEW_BEFORE ? keys->found.expires - RENEW_BEFORE : now + life / 2;
-}
-
 static int keys_refresh(struct object_refresh *refresh, struct err *err)
 {
 	struct s3_keys *keys = keys_of(refresh);
@@ -76,10 +64,19 @@ static int keys_refresh(struct object_refresh *refresh, struct err *err)
 	}
 	if (r == 0)
 		r = check(keys, &found, now, &reason);
-	if (r == 0)
-		keep_found(keys, &found, now);
-	else
+	if (r == 0) {
+		int64_t life = found.expires - now;
+
+		keys->since = keys->found.source[0] ? now : 0;
+		credentials_release(&keys->found);
+		keys->found = found;
+		found = (struct credentials){0};
+		keys->state = KEYS_GOOD;
+		keys->renew = life > 2 * RENEW_BEFORE ? keys->found.expires - RENEW_BEFORE
+						      : now + life / 2;
+	} else {
 		keys->renew = now + RENEW_AGAIN;
+	}
 	return r < 0 ? err_set(err, r, "%s", err_text(&reason, r)) : 0;
 }
 

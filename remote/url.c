@@ -44,16 +44,6 @@ static size_t name_len(const char *host, const char *end)
 	return (size_t)(at - host);
 }
 
-/* The header Host does not have it. */
-static void drop_usual_port(struct url *url)
-{
-	const char *usual = strcmp(url->scheme, "https") == 0 ? ":443" : ":80";
-	size_t len = strlen(url->host), port = strlen(usual);
-
-	if (len > port && strcmp(url->host + len - port, usual) == 0)
-		url->host[len - port] = '\0';
-}
-
 static char *add_url_part(char **to, const char *from, size_t len)
 {
 	char *part = memcpy(*to, from, len);
@@ -65,8 +55,8 @@ static char *add_url_part(char **to, const char *from, size_t len)
 
 int url_parse(const char *text, struct url *ret)
 {
-	size_t scheme = name_scheme(text), path, query;
-	const char *host = text + scheme + 3, *end, *at;
+	size_t scheme = name_scheme(text), path, query, len, port;
+	const char *host = text + scheme + 3, *end, *at, *usual;
 	struct url url = {0};
 	char *to;
 
@@ -92,7 +82,12 @@ int url_parse(const char *text, struct url *ret)
 	url.query = add_url_part(&to, end + path + (query > 0), query);
 	for (char *c = url.scheme; *c; c++)
 		*c = (char)tolower((unsigned char)*c);
-	drop_usual_port(&url);
+	/* The header Host does not have the usual port. */
+	usual = strcmp(url.scheme, "https") == 0 ? ":443" : ":80";
+	len = strlen(url.host);
+	port = strlen(usual);
+	if (len > port && strcmp(url.host + len - port, usual) == 0)
+		url.host[len - port] = '\0';
 	*ret = url;
 	return 0;
 }

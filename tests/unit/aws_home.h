@@ -48,3 +48,16 @@ static inline void write_text(const char *name, const char *text)
 	assert_true(fputs(text, file) >= 0);
 	assert_int_equal(fclose(file), 0);
 }
+
+/* Variables, each as "NAME=value"; one that is empty is as if it were not set. */
+#define aws_set(...) aws_set_all((const char *const[]){__VA_ARGS__, NULL})
+static inline void aws_set_all(const char *const *all)
+{
+	for (; *all; all++) {
+		char name[64];
+		size_t len = strcspn(*all, "=");
+
+		snprintf(name, sizeof(name), "%.*s", (int)len, *all);
+		assert_int_equal(setenv(name, *all + len + 1, 1), 0);
+	}
+}

@@ -14,15 +14,38 @@ static struct profile *opened(const char *name)
 	return profile;
 }
 
+/* A value of a profile; NULL: there is none. */
+static void has(const char *name, const char *of, const char *expected)
+{
+	struct profile *profile = opened(name);
+	const char *value = profile_get(profile, of);
+
+	assert_string_equal(value ? value : "none", expected ? expected : "none");
+	profile_free(profile);
+}
+
+/* All static keys, as "ACCESS SECRET TOKEN". */
+static void has_keys(const char *name, const char *expected)
+{
+	struct profile *profile = opened(name);
+	struct profile_keys keys = {0};
+	char text[64];
+
+	profile_keys(profile, &keys);
+	snprintf(text, sizeof(text), "%s %s %s", keys.access ? keys.access : "-",
+		 keys.secret ? keys.secret : "-", keys.token ? keys.token : "-");
+	assert_string_equal(text, expected);
+	profile_free(profile);
+}
+
 TEST(without_files_the_default_profile_is_empty)
 {
 	struct profile *profile = opened(NULL);
-	struct profile_keys keys;
 
 	assert_string_equal(profile_name(profile), "default");
-	assert_null(profile_get(profile, "region"));
-	assert_false(profile_keys(profile, &keys));
 	profile_free(profile);
+	has(NULL, "region", NULL);
+	has_keys(NULL, "- - -");
 }
 
 TEST(a_profile_that_is_named_must_be_there)
@@ -46,14 +69,11 @@ TEST(a_profile_that_is_named_must_be_there)
 
 TEST(without_a_home_there_are_no_files)
 {
-	struct profile *profile;
+	struct profile *profile = NULL;
 	struct err err = {0};
 
 	unsetenv("HOME");
-	profile = opened(NULL);
-	assert_null(profile_get(profile, "region"));
-	profile_free(profile);
-	profile = NULL;
+	has(NULL, "region", NULL);
 	setenv("AWS_CONFIG_FILE", "~/.aws/config", 1);
 	assert_int_equal(profile_open("here", &profile, &err), -ENOENT);
 	assert_string_equal(err.text, "there is no profile 'here' in any file, as HOME is not set");
@@ -61,14 +81,6 @@ TEST(without_a_home_there_are_no_files)
 	profile_free(opened("here"));
 	unsetenv("AWS_CONFIG_FILE");
 	setenv("HOME", aws_home, 1);
-}
-
-static void has(const char *name, const char *of, const char *expected)
-{
-	struct profile *profile = opened(name);
-
-	assert_string_equal(profile_get(profile, of), expected);
-	profile_free(profile);
 }
 
 TEST(what_is_between_quotes_is_no_comment)
@@ -94,8 +106,6 @@ TEST(what_is_between_quotes_is_no_comment)
 
 TEST(values_are_read_as_the_tools_write_them)
 {
-	struct profile *profile;
-
 	write_text(".aws/config",
 		   "# a comment\n"
 		   "region = nowhere\n"
@@ -112,26 +122,19 @@ TEST(values_are_read_as_the_tools_write_them)
 		   "\tendpoint_url = http://nested\n"
 		   "output = json\n"
 		   "output = text");
-	profile = opened("a b");
-	assert_string_equal(profile_get(profile, "region"), "eu-west-1");
-	assert_string_equal(profile_get(profile, "with#sign"), "x#y=z");
-	assert_string_equal(profile_get(profile, "output"), "text");
-	assert_string_equal(profile_get(profile, "s3.region"), "deeper");
-	assert_string_equal(profile_get(profile, "s3.endpoint_url"), "http://nested");
-	assert_null(profile_get(profile, "empty"));
-	assert_null(profile_get(profile, "endpoint_url"));
-	assert_null(profile_get(profile, "no value"));
-	profile_free(profile);
-	profile = opened(NULL);
-	assert_string_equal(profile_get(profile, "region"), "us-west-2");
-	profile_free(profile);
+	has("a b", "region", "eu-west-1");
+	has("a b", "with#sign", "x#y=z");
+	has("a b", "output", "text");
+	has("a b", "s3.region", "deeper");
+	has("a b", "s3.endpoint_url", "http://nested");
+	has("a b", "empty", NULL);
+	has("a b", "endpoint_url", NULL);
+	has("a b", "no value", NULL);
+	has(NULL, "region", "us-west-2");
 }
 
 TEST(the_credentials_file_comes_first_and_keys_are_never_mixed)
 {
-	struct profile *profile;
-	struct profile_keys keys;
-
 	write_text(".aws/credentials",
 		   "[a]\n"
 		   "aws_access_key_id = A1\n"
@@ -146,18 +149,9 @@ TEST(the_credentials_file_comes_first_and_keys_are_never_mixed)
 		   "[profile b]\n"
 		   "aws_access_key_id = A3\n");
 	setenv("AWS_CONFIG_FILE", "~/config", 1);
-	profile = opened("a");
-	assert_true(profile_keys(profile, &keys));
-	assert_string_equal(keys.access, "A1");
-	assert_string_equal(keys.secret, "S1+/=");
-	assert_null(keys.token);
-	assert_string_equal(profile_get(profile, "region"), "r1");
-	profile_free(profile);
-	profile = opened("b");
-	assert_true(profile_keys(profile, &keys));
-	assert_string_equal(keys.access, "A3");
-	assert_null(keys.secret);
-	profile_free(profile);
+	has_keys("a", "A1 S1+/= -");
+	has("a", "region", "r1");
+	has_keys("b", "A3 - -");
 	unsetenv("AWS_CONFIG_FILE");
 }
 

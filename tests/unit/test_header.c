@@ -86,61 +86,43 @@ TEST(ranges_that_cannot_be_are_refused)
 		assert_false(content_range_parse(bad[i], &range));
 }
 
-static void trusts(const struct remote_settings *settings, const char *file, const char *folder)
+/* Certificates: of `option`, and of the environment; "": not set. */
+static void trusts(const char *option, const char *const *variables, const char *file,
+		   const char *folder)
 {
-	struct remote_trust trust = remote_trust(settings);
+	static const char *const names[] = {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE",
+					    "SSL_CERT_FILE", "SSL_CERT_DIR"};
+	const struct remote_settings settings = {.ca_file = option};
+	struct remote_trust trust;
 
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		setenv(names[i], variables[i], 1);
+	trust = remote_trust(&settings);
 	assert_string_equal(trust.file ? trust.file : "none", file);
 	assert_string_equal(trust.folder ? trust.folder : "none", folder);
 }
 
+#define ENVIRONMENT(...) ((const char *const[]){__VA_ARGS__})
+
 TEST(certificates_come_from_the_option_then_from_the_environment)
 {
-	const struct remote_settings set = {.ca_file = "a"}, unset = {0};
-
-	unsetenv("AWS_CA_BUNDLE");
-	unsetenv("REQUESTS_CA_BUNDLE");
-	unsetenv("SSL_CERT_DIR");
-	setenv("CURL_CA_BUNDLE", "", 1);
-	setenv("SSL_CERT_FILE", "c", 1);
-	trusts(&unset, "c", "none");
-	setenv("REQUESTS_CA_BUNDLE", "r", 1);
-	trusts(&unset, "r", "none");
-	setenv("CURL_CA_BUNDLE", "b", 1);
-	trusts(&unset, "b", "none");
-	setenv("AWS_CA_BUNDLE", "/dev", 1);
-	trusts(&unset, "none", "/dev"); /* as requests takes it */
-	trusts(&set, "a", "none");
+	trusts(NULL, ENVIRONMENT("", "", "", "c", ""), "c", "none");
+	trusts(NULL, ENVIRONMENT("", "", "r", "c", ""), "r", "none");
+	trusts(NULL, ENVIRONMENT("", "b", "r", "c", ""), "b", "none");
+	trusts(NULL, ENVIRONMENT("/dev", "b", "r", "c", ""), "none", "/dev"); /* as requests does */
+	trusts("a", ENVIRONMENT("/dev", "b", "r", "c", ""), "a", "none");
+	/* A folder is beside the file of the system. */
+	trusts(NULL, ENVIRONMENT("", "", "", "c", "d"), "c", "d");
+	trusts("a", ENVIRONMENT("", "", "", "c", "d"), "a", "none");
+	trusts(NULL, ENVIRONMENT("", "b", "", "c", "d"), "b", "none");
 }
 
 TEST(a_file_for_systems_without_certificates_is_the_last)
 {
-	const struct remote_settings unset = {0};
-
 	setenv("FOLDFS_CA_FILE", "f", 1);
-	setenv("SSL_CERT_FILE", "c", 1);
-	unsetenv("AWS_CA_BUNDLE");
-	unsetenv("CURL_CA_BUNDLE");
-	unsetenv("REQUESTS_CA_BUNDLE");
-	unsetenv("SSL_CERT_DIR");
-	trusts(&unset, "c", "none");
-	unsetenv("SSL_CERT_FILE");
+	trusts(NULL, ENVIRONMENT("", "", "", "c", ""), "c", "none");
 	if (access("/etc/ssl/certs/ca-certificates.crt", R_OK) == 0)
-		trusts(&unset, "/etc/ssl/certs/ca-certificates.crt", "none");
+		trusts(NULL, ENVIRONMENT("", "", "", "", ""), "/etc/ssl/certs/ca-certificates.crt",
+		       "none");
 	unsetenv("FOLDFS_CA_FILE");
-}
-
-TEST(a_folder_of_certificates_is_beside_those_of_the_system)
-{
-	const struct remote_settings set = {.ca_file = "a"}, unset = {0};
-
-	unsetenv("AWS_CA_BUNDLE");
-	unsetenv("CURL_CA_BUNDLE");
-	unsetenv("REQUESTS_CA_BUNDLE");
-	setenv("SSL_CERT_FILE", "c", 1);
-	setenv("SSL_CERT_DIR", "d", 1);
-	trusts(&unset, "c", "d");
-	trusts(&set, "a", "none");
-	setenv("CURL_CA_BUNDLE", "b", 1);
-	trusts(&unset, "b", "none");
 }

@@ -7,41 +7,24 @@
 
 /* --- outcomes --------------------------------------------------------------------------------- */
 
-TEST(a_range_is_taken_and_nothing_else)
+TEST(each_status_means_one_thing)
 {
-	for (unsigned status = 0; status < 700; status++)
-		assert_true((retry_rule_of_status(status)->action == RETRY_TAKE) ==
-			    (status == 206));
-}
-
-TEST(errors_of_servers_pass_those_of_requests_do_not)
-{
-	for (unsigned status = 500; status < 600; status++)
-		assert_int_equal(retry_rule_of_status(status)->action, RETRY_AGAIN);
-	for (unsigned status = 405; status < 429; status++)
-		assert_true(status == 408 || status == 410 ||
-			    retry_rule_of_status(status)->action == RETRY_NEVER);
-}
-
-TEST(redirects_lead_elsewhere_but_for_those_of_other_meanings)
-{
-	for (unsigned status = 300; status < 400; status++) {
+	for (unsigned status = 0; status < 700; status++) {
+		const struct retry_rule *rule = retry_rule_of_status(status);
 		bool leads = (status >= 301 && status <= 303) || status == 307 || status == 308;
 
-		assert_int_equal(retry_rule_of_status(status)->action,
-				 leads ? RETRY_ELSEWHERE : RETRY_NEVER);
+		/* A range is taken, and nothing else. */
+		assert_true((rule->action == RETRY_TAKE) == (status == 206));
+		/* Redirects lead elsewhere, but for those of other meanings. */
+		assert_true((rule->action == RETRY_ELSEWHERE) == leads);
+		/* Errors of servers pass, those of requests do not. */
+		if (status >= 500 && status < 600)
+			assert_int_equal(rule->action, RETRY_AGAIN);
+		if (status >= 405 && status < 429 && status != 408 && status != 410)
+			assert_int_equal(rule->action, RETRY_NEVER);
+		/* A server with too much to do is asked less. */
+		assert_true(rule->overloaded == (status == 429 || status == 503));
 	}
-}
-
-TEST(a_server_with_too_much_to_do_is_asked_less)
-{
-	for (unsigned status = 100; status < 600; status++)
-		assert_true(retry_rule_of_status(status)->overloaded ==
-			    (status == 429 || status == 503));
-}
-
-TEST(a_replaced_object_is_stale)
-{
 	assert_int_equal(retry_rule_of_status(416)->error, -ESTALE);
 }
 
@@ -81,92 +64,59 @@ TEST(an_overloaded_server_gets_longer_ones_and_what_it_asked_for)
 
 /* --- ranges ----------------------------------------------------------------------------------- */
 
-#define KNOWN .total = 1000, .etag = "\"a\"", .modified = "Mon"
+#define FROM_10	      .first = 10, .len = 10
+#define SUFFIX	      .suffix = true
+#define KNOWN	      .total = 1000, .etag = "\"a\"", .modified = "Mon"
+#define UNTAGGED(tag) .total = 1000, .etag = tag, .modified = "Mon"
+#define RANGE	      "Content-Range: bytes 10-19/1000\n"
 
-static int check(const char *headers, struct retry_range asked)
+static const struct {
+	const char *headers;
+	struct retry_range asked;
+	int result;
+} ranges[] = {
+	/* What was asked for is right; it ends with the object. */
+	{RANGE "ETag: \"a\"\n", {FROM_10, KNOWN}, 0},
+	{"Content-Range: bytes 995-999/1000\n", {.first = 995, .len = 10, KNOWN}, 0},
+	/* A suffix is the end, or all of it. */
+	{"Content-Range: bytes 990-999/1000\n", {.len = 10, SUFFIX, KNOWN}, 0},
+	{"Content-Range: bytes 0-999/1000\n", {.len = 5000, SUFFIX, KNOWN}, 0},
+	{"Content-Range: bytes 0-9/1000\n", {.len = 10, SUFFIX, KNOWN}, -EPROTO},
+	/* Other ranges are wrong, and what is encoded is. */
+	{"Content-Range: bytes 11-20/1000\n", {FROM_10, KNOWN}, -EPROTO},
+	{"Content-Range: bytes 10-18/1000\n", {FROM_10, KNOWN}, -EPROTO},
+	{"Content-Range: bytes 10-20/1000\n", {FROM_10, KNOWN}, -EPROTO},
+	{"Content-Range: bytes */1000\n", {FROM_10, KNOWN}, -EPROTO},
+	{"Content-Range: bytes */1000\n", {.len = 1, KNOWN}, -EPROTO},
+	{"Content-Range: bytes\n", {FROM_10, KNOWN}, -EPROTO},
+	{"", {FROM_10, KNOWN}, -EPROTO},
+	{RANGE "Content-Encoding: gzip\n", {FROM_10, KNOWN}, -EPROTO},
+	{RANGE "Content-Encoding: Identity\n", {FROM_10, KNOWN}, 0},
+	/* Another tag or size is another object. */
+	{RANGE "ETag: \"b\"\n", {FROM_10, KNOWN}, -ESTALE},
+	{"Content-Range: bytes 10-19/1001\nETag: \"a\"\n", {FROM_10, KNOWN}, -ESTALE},
+	/* A tag may be missing, unless nothing else tells. */
+	{RANGE "Last-Modified: Mon\n", {FROM_10, KNOWN}, 0},
+	{RANGE "Last-Modified: Mon\n", {FROM_10, KNOWN, .tagged = true}, -ESTALE},
+	{RANGE "Last-Modified: Mon\n", {FROM_10, UNTAGGED(""), .tagged = true}, 0},
+	{RANGE, {FROM_10, UNTAGGED(""), .tagged = true}, -ESTALE},
+	/* A time counts where there is no strong tag. */
+	{RANGE "Last-Modified: Tue\n", {FROM_10, KNOWN}, 0},
+	{RANGE "Last-Modified: Tue\n", {FROM_10, UNTAGGED("")}, -ESTALE},
+	{RANGE "Last-Modified: Tue\n", {FROM_10, UNTAGGED("W/\"a\"")}, -ESTALE},
+};
+
+TEST(a_range_is_the_one_that_was_asked_for_of_the_same_object)
 {
-	struct content_range range;
-	struct err err = {0};
-	int r = retry_check_range(headers, &asked, &range, &err);
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		struct content_range range;
+		struct err err = {0};
+		int r = retry_check_range(ranges[i].headers, &ranges[i].asked, &range, &err);
 
-	assert_true(r != -EPROTO || err.text[0]);
-	return r;
-}
-
-TEST(the_range_that_was_asked_for_is_right)
-{
-	assert_int_equal(check("Content-Range: bytes 10-19/1000\nETag: \"a\"\n",
-			       (struct retry_range){.first = 10, .len = 10, KNOWN}),
-			 0);
-	/* It ends with the object. */
-	assert_int_equal(check("Content-Range: bytes 995-999/1000\n",
-			       (struct retry_range){.first = 995, .len = 10, KNOWN}),
-			 0);
-}
-
-TEST(a_suffix_is_the_end_or_all_of_it)
-{
-	assert_int_equal(check("Content-Range: bytes 990-999/1000\n",
-			       (struct retry_range){.len = 10, .suffix = true, KNOWN}),
-			 0);
-	assert_int_equal(check("Content-Range: bytes 0-999/1000\n",
-			       (struct retry_range){.len = 5000, .suffix = true, KNOWN}),
-			 0);
-	assert_int_equal(check("Content-Range: bytes 0-9/1000\n",
-			       (struct retry_range){.len = 10, .suffix = true, KNOWN}),
-			 -EPROTO);
-}
-
-TEST(other_ranges_are_wrong)
-{
-	static const char *const wrong[] = {"bytes 11-20/1000", "bytes 10-18/1000",
-					    "bytes 10-20/1000", "bytes */1000", "bytes"};
-
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		char headers[64] = "Content-Range: ";
-
-		memcpy(headers + strlen(headers), wrong[i], strlen(wrong[i]) + 1);
-		assert_int_equal(
-			check(headers, (struct retry_range){.first = 10, .len = 10, KNOWN}),
-			-EPROTO);
+		print_message("%zu: %s", i, ranges[i].headers);
+		assert_int_equal(r, ranges[i].result);
+		assert_true(r != -EPROTO || err.text[0]);
 	}
-	assert_int_equal(check("", (struct retry_range){.first = 10, .len = 10, KNOWN}), -EPROTO);
-	assert_int_equal(
-		check("Content-Range: bytes */1000\n", (struct retry_range){.len = 1, KNOWN}),
-		-EPROTO);
-}
-
-TEST(what_is_encoded_is_wrong)
-{
-	assert_int_equal(check("Content-Range: bytes 10-19/1000\nContent-Encoding: gzip\n",
-			       (struct retry_range){.first = 10, .len = 10, KNOWN}),
-			 -EPROTO);
-	assert_int_equal(check("Content-Range: bytes 10-19/1000\nContent-Encoding: Identity\n",
-			       (struct retry_range){.first = 10, .len = 10, KNOWN}),
-			 0);
-}
-
-TEST(another_tag_or_size_is_another_object)
-{
-	assert_int_equal(check("Content-Range: bytes 10-19/1000\nETag: \"b\"\n",
-			       (struct retry_range){.first = 10, .len = 10, KNOWN}),
-			 -ESTALE);
-	assert_int_equal(check("Content-Range: bytes 10-19/1001\nETag: \"a\"\n",
-			       (struct retry_range){.first = 10, .len = 10, KNOWN}),
-			 -ESTALE);
-}
-
-TEST(a_tag_may_be_missing_unless_nothing_else_tells)
-{
-	const char *headers = "Content-Range: bytes 10-19/1000\nLast-Modified: Mon\n";
-	struct retry_range asked = {.first = 10, .len = 10, KNOWN};
-
-	assert_int_equal(check(headers, asked), 0);
-	asked.tagged = true;
-	assert_int_equal(check(headers, asked), -ESTALE);
-	asked.etag = "";
-	assert_int_equal(check(headers, asked), 0);
-	assert_int_equal(check("Content-Range: bytes 10-19/1000\n", asked), -ESTALE);
 }
 
 TEST(a_range_has_its_status_or_says_that_it_is_one)
@@ -175,16 +125,4 @@ TEST(a_range_has_its_status_or_says_that_it_is_one)
 	assert_true(retry_is_range(200, "Content-Range: bytes 10-19/1000\n"));
 	assert_false(retry_is_range(200, "Content-Length: 1000\n"));
 	assert_false(retry_is_range(416, "Content-Range: bytes */1000\n"));
-}
-
-TEST(a_time_counts_where_there_is_no_strong_tag)
-{
-	const char *headers = "Content-Range: bytes 10-19/1000\nLast-Modified: Tue\n";
-	struct retry_range asked = {.first = 10, .len = 10, KNOWN};
-
-	assert_int_equal(check(headers, asked), 0);
-	asked.etag = "";
-	assert_int_equal(check(headers, asked), -ESTALE);
-	asked.etag = "W/\"a\"";
-	assert_int_equal(check(headers, asked), -ESTALE);
 }

@@ -1,8 +1,6 @@
 #include "remote/curl.h"
 #include "base/scope.h"
 
-#if REMOTE_CURL
-
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -88,21 +86,6 @@ int curl_add_header(const struct curl *curl, const char *line, struct curl_slist
 	return 0;
 }
 
-/* Both are set, as libcurl may have been built with others: these would be trusted beside the
- * former, and a store of certificates with a folder is read anew for each connection. A proxy that
- * is spoken to by https is a server, too. */
-static void trust_those(const struct curl *curl, CURL *easy, const struct remote_settings *settings)
-{
-	struct remote_trust trust = remote_trust(settings);
-
-	if (!trust.file && !trust.folder)
-		return;
-	curl->easy_setopt(easy, CURLOPT_CAINFO, trust.file);
-	curl->easy_setopt(easy, CURLOPT_CAPATH, trust.folder);
-	curl->easy_setopt(easy, CURLOPT_PROXY_CAINFO, trust.file);
-	curl->easy_setopt(easy, CURLOPT_PROXY_CAPATH, trust.folder);
-}
-
 /* If this is refused, the connection just takes longer to fail. */
 static int limit_tries(void *context, curl_socket_t fd, curlsocktype purpose)
 {
@@ -119,9 +102,17 @@ static int limit_tries(void *context, curl_socket_t fd, curlsocktype purpose)
  * searched, and later ones anew. The second may not, so the kernel limits that. */
 void curl_set_up(const struct curl *curl, CURL *easy, const struct remote_settings *settings)
 {
+	struct remote_trust trust = remote_trust(settings);
+
 	curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
 	curl->easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, limit_tries);
-	trust_those(curl, easy, settings);
+	/* Both are set, as libcurl may have been built with others: these would be trusted beside
+	 * the former, and a store of certificates with a folder is read anew for each connection. A
+	 * proxy that is spoken to by https is a server, too. */
+	if (!trust.file && !trust.folder)
+		return;
+	curl->easy_setopt(easy, CURLOPT_CAINFO, trust.file);
+	curl->easy_setopt(easy, CURLOPT_CAPATH, trust.folder);
+	curl->easy_setopt(easy, CURLOPT_PROXY_CAINFO, trust.file);
+	curl->easy_setopt(easy, CURLOPT_PROXY_CAPATH, trust.folder);
 }
-
-#endif

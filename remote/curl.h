@@ -1,17 +1,7 @@
 /* libcurl, loaded when the first URL is opened: users of local packs neither need it nor wait for
- * it. It is linked into static programs, which cannot load anything.
- *
- * If its headers were missing when foldfs was built, REMOTE_CURL is 0, and reader_remote_open() and
- * fetch() say so. */
+ * it. It is linked into static programs, which cannot load anything. */
 #pragma once
 
-#if !defined(REMOTE_CURL) && __has_include(<curl/curl.h>)
-#define REMOTE_CURL 1
-#elif !defined(REMOTE_CURL)
-#define REMOTE_CURL 0
-#endif
-
-#if REMOTE_CURL
 #include "base/err.h"
 #include "remote/settings.h"
 #include <curl/curl.h>
@@ -50,5 +40,3 @@ int curl_add_header(const struct curl *curl, const char *line, struct curl_slist
 
 /* Says which authorities are trusted, and how long a connection may take. */
 void curl_set_up(const struct curl *curl, CURL *easy, const struct remote_settings *settings);
-
-#endif

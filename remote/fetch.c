@@ -1,7 +1,5 @@
 #include "remote/curl.h"
 
-#if REMOTE_CURL
-
 #include "base/scope.h"
 #include "remote/bounds.h"
 #include "remote/fetch.h"
@@ -155,5 +153,3 @@ int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_bod
 	fetching.body = BUF_INIT;
 	return 0;
 }
-
-#endif

@@ -1,7 +1,5 @@
 #include "remote/http_slot.h"
 
-#if REMOTE_CURL
-
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -359,5 +357,3 @@ int http_slot_send(struct http_slot *slot, struct http_transfer *transfer, CURLM
 	*ret = message;
 	return 0;
 }
-
-#endif

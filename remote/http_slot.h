@@ -6,8 +6,6 @@
 #include "remote/curl.h"
 #include "remote/http.h"
 
-#if REMOTE_CURL
-
 #define HTTP_HEADERS 8192 /* bytes of an answer's headers; of more, some lines are missing */
 
 struct http_slot {
@@ -45,5 +43,3 @@ int http_slot_send(struct http_slot *slot, struct http_transfer *transfer, CURLM
 
 /* The strings in *ret live in the slot. */
 void http_slot_outcome(struct http_slot *slot, CURLcode code, struct http_outcome *ret);
-
-#endif

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Each header compiles alone, and twice in a row; remote/ also without libcurl. Where the C file of
-# a header includes it first, its object is the proof.
+# Each header compiles alone, and twice in a row. Where the C file of a header includes it first,
+# its object is the proof.
 cd "$(dirname "$0")/../.." || exit 1
 folders='base remote pack cache lists fs'
 
@@ -10,12 +10,11 @@ proved() {
         sed -n 's/^\(.*\)\.c:#include "\1\.h"$/\1.h/p' | xargs grep -l '^#pragma once'
 }
 
-# Flags of remote/*.c, or none, and a file to a line.
+# Flags that make a header the file, one to a line.
 # shellcheck disable=SC2086
 sources() {
     { proved && find $folders -name '*.h'; } | sort | uniq -u |
         sed 's/.*/-include & -include & -x c \/dev\/null/'
-    find remote -name '*.c' | sed 's/^/-DREMOTE_CURL=0 /'
 }
 
 # shellcheck disable=SC2046

@@ -90,20 +90,6 @@ static int enter_private(struct block_store *store, struct err *err)
 	return 0;
 }
 
-/* The last comma separates SIZE: DIR may have others. */
-static int parse_spec(struct block_store *store, const char *spec, struct err *err)
-{
-	const char *comma = strrchr(spec, ',');
-
-	store->path = strndup(spec, comma ? (size_t)(comma - spec) : strlen(spec));
-	if (!store->path)
-		return -ENOMEM;
-	if (comma && (size_parse(comma + 1, &store->most) < 0 || store->most == 0))
-		return err_set(err, -EINVAL, "%s: '%s' is not a size; DIR,SIZE is wanted", spec,
-			       comma + 1);
-	return 0;
-}
-
 /* Opens a folder of the store, and creates it if it is missing. Returns a descriptor or -errno. */
 static int enter(const struct block_store *store, const char *name)
 {
@@ -120,12 +106,19 @@ static int enter(const struct block_store *store, const char *name)
 int block_store_open(const char *spec, struct block_store **ret, struct err *err)
 {
 	struct block_store *store = calloc(1, sizeof(*store));
-	int r;
+	const char *comma =
+		strrchr(spec, ','); /* the last one separates SIZE: DIR may have others */
+	int r = 0;
 
 	if (!store)
 		return -ENOMEM;
 	store->fd = store->index = -1;
-	r = parse_spec(store, spec, err);
+	store->path = strndup(spec, comma ? (size_t)(comma - spec) : strlen(spec));
+	if (!store->path)
+		r = -ENOMEM;
+	else if (comma && (size_parse(comma + 1, &store->most) < 0 || store->most == 0))
+		r = err_set(err, -EINVAL, "%s: '%s' is not a size; DIR,SIZE is wanted", spec,
+			    comma + 1);
 	if (r == 0)
 		r = open_top(store, err);
 	if (r == 0 && !store->shared)
@@ -179,11 +172,6 @@ void block_store_free(struct block_store *store)
 #define NAME_LEN     (PLACE_DIGITS + 1 + DIGEST_DIGITS)
 #define TIMES	     5 /* that a copy is removed while it is opened */
 
-static bool is_copy(const char *name)
-{
-	return strlen(name) == NAME_LEN && strspn(name, "0123456789abcdef-") == NAME_LEN;
-}
-
 int block_store_blocks(struct block_store *store, const char *place, const char *state,
 		       uint64_t size, struct blocks **ret)
 {
@@ -231,7 +219,9 @@ static size_t list_copies(const struct block_store *store, const char *begin, st
 		char data[NAME_LEN + sizeof("/data")];
 		struct stat st;
 
-		if (!is_copy(entry->d_name) || strncmp(entry->d_name, begin, strlen(begin)) != 0 ||
+		if (strlen(entry->d_name) != NAME_LEN ||
+		    strspn(entry->d_name, "0123456789abcdef-") != NAME_LEN ||
+		    strncmp(entry->d_name, begin, strlen(begin)) != 0 ||
 		    fstatat(store->fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		memcpy(one.name, entry->d_name, sizeof(one.name));
@@ -300,30 +290,22 @@ static bool remove_copy(const struct block_store *store, const struct copy *copy
 	return unlinkat(store->fd, copy->name, AT_REMOVEDIR) == 0;
 }
 
-/* What copies take that nobody has open. */
-static uint64_t used_by_unused(const struct block_store *store, const struct copy *copies,
-			       size_t count)
-{
-	uint64_t used = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		SCOPE_CLOSE int folder = open_folder(store, copies[i].name);
-
-		if (folder >= 0 && !blocks_in_use(folder))
-			used += copies[i].used;
-	}
-	return used;
-}
-
 /* `all`: less than wanted is of no use. */
 static uint64_t evict_copies(const struct block_store *store, uint64_t wanted, bool all)
 {
 	SCOPE(buf_release) struct buf copies = BUF_INIT;
-	int64_t room = room_now(store), most = (int64_t)min(wanted, INT64_MAX);
+	int64_t room = room_now(store), most = (int64_t)min(wanted, INT64_MAX), unused = 0;
 	size_t count = room < most ? list_copies(store, "", &copies) : 0;
 	const struct copy *next = BUF_ITEMS(&copies, const struct copy);
 
-	if (all && room + (int64_t)used_by_unused(store, next, count) < most)
+	/* What copies take that nobody has open. */
+	for (size_t i = 0; all && i < count; i++) {
+		SCOPE_CLOSE int folder = open_folder(store, next[i].name);
+
+		if (folder >= 0 && !blocks_in_use(folder))
+			unused += (int64_t)next[i].used;
+	}
+	if (all && room + unused < most)
 		count = 0;
 	for (size_t i = 0; room < most && i < count; i++)
 		if (remove_copy(store, &next[i]))

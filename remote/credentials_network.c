@@ -4,7 +4,7 @@
 #include "remote/answer.h"
 #include "remote/credentials_place.h"
 #include "remote/environment.h"
-#include "remote/s3_url.h"
+#include "remote/s3.h"
 #include "remote/token.h"
 #include "remote/url.h"
 #include <errno.h>
@@ -24,10 +24,10 @@ static int ask_service(const struct credentials_ask *ask, const char *method, co
 		       const char *header, const char *form, unsigned timeout_ms, struct buf *ret,
 		       struct err *err)
 {
-	const char *const headers[] = {header, NULL};
+	SCOPE(buf_release) struct buf headers = BUF_INIT;
 	const struct fetch request = {.method = method,
 				      .url = url,
-				      .headers = headers,
+				      .headers = &headers,
 				      .body = form,
 				      .timeout_ms = timeout_ms,
 				      .direct = !form,
@@ -36,6 +36,8 @@ static int ask_service(const struct credentials_ask *ask, const char *method, co
 	unsigned status = 0;
 	int r = -EIO;
 
+	if (header && buf_add(&headers, header, strlen(header) + 1) < 0)
+		return -ENOMEM;
 	for (int i = 0; i < TRIES; i++) {
 		buf_release(ret);
 		r = ask->fetch(&request, &status, ret, err);
@@ -82,12 +84,11 @@ static int read_token(const char *path, char **ret, struct err *err)
 
 static int add_sts_url(const struct credentials_ask *ask, struct buf *ret)
 {
-	const char *url = environment_get("AWS_ENDPOINT_URL_STS");
-	const char *region = ask->region ? ask->region : "us-east-1";
+	const char *url =
+		environment_get("AWS_ENDPOINT_URL_STS") ?: environment_get("AWS_ENDPOINT_URL");
+	const char *region = ask->region ?: "us-east-1";
 	bool fips = environment_is_true("AWS_USE_FIPS_ENDPOINT");
 
-	if (!url)
-		url = environment_get("AWS_ENDPOINT_URL");
 	if (url && !environment_is_true("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"))
 		return buf_adds(ret, url);
 	if (!ask->region && !fips)
@@ -128,7 +129,7 @@ int credentials_of_role(const struct credentials_ask *ask, const char *token_fil
 	buf_adds(&form, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=");
 	url_encode(&form, role, "");
 	buf_adds(&form, "&RoleSessionName=");
-	url_encode(&form, session ? session : "foldfs", "");
+	url_encode(&form, session ?: "foldfs", "");
 	buf_adds(&form, "&WebIdentityToken=");
 	r = url_encode(&form, token, "");
 	if (r == 0)
@@ -144,7 +145,7 @@ int credentials_of_role(const struct credentials_ask *ask, const char *token_fil
 	answer_xml(answer.data, "Code", &code);
 	answer_xml(answer.data, "Message", &message);
 	return err_set(err, -EACCES, "STS gives no keys of the role %.100s: %d %.64s: %.200s", role,
-		       r, code ? code : "", message ? message : "");
+		       r, code ?: "", message ?: "");
 }
 
 int credentials_of_web_identity(const struct credentials_ask *ask, struct credentials *ret,
@@ -240,7 +241,7 @@ int credentials_of_google(const struct credentials_ask *ask, struct credentials 
 			  struct err *err)
 {
 	static const char path[] = "computeMetadata/v1/instance/service-accounts/default/token";
-	const char *host = environment_get("GCE_METADATA_HOST");
+	const char *host = environment_get("GCE_METADATA_HOST") ?: "metadata.google.internal";
 	SCOPE(buf_release) struct buf answer = BUF_INIT;
 	SCOPE(buf_release) struct buf url = BUF_INIT;
 	uint64_t seconds;
@@ -248,7 +249,6 @@ int credentials_of_google(const struct credentials_ask *ask, struct credentials 
 
 	if (!is_of_google(remote_google(ask->settings)))
 		return err_set(err, 1, "a token of the machine is for Google's servers only");
-	host = host ? host : "metadata.google.internal";
 	if (buf_addf(&url, "http://%s/%s", host, path) < 0)
 		return -ENOMEM;
 	r = ask_here(ask, "GET", url.data, "Metadata-Flavor: Google", &answer);

@@ -133,8 +133,9 @@ int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_bod
 	CURLcode code;
 	int r = curl_load(&fetching.curl, err);
 
-	for (const char *const *line = request->headers; r == 0 && line && *line; line++)
-		r = curl_add_header(&fetching.curl, *line, &fetching.headers);
+	for (size_t at = 0; r == 0 && request->headers && at < request->headers->len;
+	     at += strlen(request->headers->data + at) + 1)
+		r = curl_add_header(&fetching.curl, request->headers->data + at, &fetching.headers);
 	if (r < 0)
 		return r;
 	fetching.easy = fetching.curl.easy_init();

@@ -9,9 +9,9 @@
 struct fetch {
 	const char *method; /* "GET", "PUT", "POST" */
 	const char *url;
-	const char *const *headers; /* lines "Name: value", NULL-ended; NULL: none */
-	const char *body;	    /* NULL: none */
-	unsigned timeout_ms;	    /* for the whole request */
+	const struct buf *headers; /* lines "Name: value", each with a NUL at its end; NULL: none */
+	const char *body;	   /* NULL: none */
+	unsigned timeout_ms;	   /* for the whole request */
 	bool direct; /* without a proxy: for metadata services; to this machine always */
 	size_t most; /* bytes of the body; 0: BOUND_ANSWER */
 	struct buf

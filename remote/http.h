@@ -53,7 +53,6 @@ enum http_end {
 	HTTP_OTHER_NAME, /* the certificate is for other hosts */
 	HTTP_EXPIRED,
 	HTTP_NOT_YET_VALID,
-	HTTP_REVOKED,
 	HTTP_NO_CA_FILE, /* the file of certificates cannot be read */
 	HTTP_STALLED,
 	HTTP_BROKEN,	 /* the connection broke before the answer was complete */

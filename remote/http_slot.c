@@ -88,55 +88,34 @@ static size_t take_body(char *data, size_t size, size_t count, void *context)
 	return slot->accepted ? scatter(slot, data, count) : keep_text(slot, data, count);
 }
 
-/* libcurl has one code for all that is wrong with a certificate. OpenSSL numbers the reasons
- * (X509_V_ERR_*); the name is compared by libcurl itself. */
-static enum http_end end_of_certificate(const struct http_slot *slot)
-{
-	long number = 0;
-
-	if (strstr(slot->reason, "subject name"))
-		return HTTP_OTHER_NAME;
-	slot->curl->easy_getinfo(slot->easy, CURLINFO_SSL_VERIFYRESULT, &number);
-	switch (number) {
-	case 9:
-		return HTTP_NOT_YET_VALID;
-	case 10:
-		return HTTP_EXPIRED;
-	case 18:
-		return HTTP_SELF_SIGNED;
-	case 23:
-		return HTTP_REVOKED;
-	default:
-		return HTTP_UNTRUSTED;
-	}
-}
-
-/* The words are OpenSSL's. */
-static enum http_end end_of_tls(const struct http_slot *slot)
+/* libcurl has one code for all that is wrong with a certificate, and one for all else. OpenSSL
+ * numbers the reasons (X509_V_ERR_*), or has words; the name is compared by libcurl itself. */
+static enum http_end end_of_tls(const struct http_slot *slot, enum http_end other)
 {
 	static const struct {
-		const char *words;
+		const char *words; /* NULL: the number tells */
+		long number;
 		enum http_end end;
-	} reasons[] = {{"wrong version number", HTTP_CLEAR},
-		       {"packet length too long", HTTP_CLEAR},
-		       {"http request", HTTP_CLEAR},
-		       {"record layer failure", HTTP_CLEAR},
-		       {"unsupported protocol", HTTP_OLD_TLS},
-		       {"protocol version", HTTP_OLD_TLS},
-		       {"legacy", HTTP_OLD_TLS},
-		       {"no protocols available", HTTP_OLD_TLS}};
+	} reasons[] = {{"subject name", 0, HTTP_OTHER_NAME},
+		       {NULL, 9, HTTP_NOT_YET_VALID},
+		       {NULL, 10, HTTP_EXPIRED},
+		       {NULL, 18, HTTP_SELF_SIGNED},
+		       {"wrong version number", 0, HTTP_CLEAR},
+		       {"packet length too long", 0, HTTP_CLEAR},
+		       {"http request", 0, HTTP_CLEAR},
+		       {"record layer failure", 0, HTTP_CLEAR},
+		       {"unsupported protocol", 0, HTTP_OLD_TLS},
+		       {"protocol version", 0, HTTP_OLD_TLS},
+		       {"legacy", 0, HTTP_OLD_TLS},
+		       {"no protocols available", 0, HTTP_OLD_TLS}};
+	long number = 0;
 
+	slot->curl->easy_getinfo(slot->easy, CURLINFO_SSL_VERIFYRESULT, &number);
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
-		if (strstr(slot->reason, reasons[i].words))
+		if (reasons[i].words ? strstr(slot->reason, reasons[i].words) != NULL
+				     : reasons[i].number == number)
 			return reasons[i].end;
-	return HTTP_NO_TLS;
-}
-
-static enum http_end end_of_write(const struct http_slot *slot)
-{
-	if (slot->header_bytes > BOUND_HEADERS)
-		return HTTP_FLOODED;
-	return slot->cut_off ? HTTP_ANSWERED : HTTP_TOO_LONG;
+	return other;
 }
 
 /* A proxy that is to connect us has its own status. */
@@ -152,33 +131,28 @@ static enum http_end end_of_connection(const struct http_slot *slot)
 	return status == 400 || status == 405 || status == 501 ? HTTP_NO_TUNNEL : HTTP_BROKEN;
 }
 
-/* Before libcurl 8.6, a single line of over 100 KiB has the same code. */
-static enum http_end end_of_memory(const struct http_slot *slot)
+static enum http_end end_of(const struct http_slot *slot, CURLcode code)
 {
 	curl_off_t begun = 0;
 
-	slot->curl->easy_getinfo(slot->easy, CURLINFO_STARTTRANSFER_TIME_T, &begun);
-	return begun ? HTTP_FLOODED : HTTP_NO_MEMORY;
-}
-
-static enum http_end end_of(const struct http_slot *slot, CURLcode code)
-{
 	switch ((int)code) {
 	case CURLE_OK:
 		return HTTP_ANSWERED;
-	case CURLE_WRITE_ERROR:
-		return end_of_write(slot);
+	case CURLE_WRITE_ERROR: /* we took no more */
+		return slot->header_bytes > BOUND_HEADERS ? HTTP_FLOODED
+		       : slot->cut_off			  ? HTTP_ANSWERED
+							  : HTTP_TOO_LONG;
 	case CURLE_COULDNT_RESOLVE_HOST:
 	case CURLE_COULDNT_RESOLVE_PROXY:
 		return HTTP_NO_NAME;
 	case CURLE_COULDNT_CONNECT:
 		return HTTP_NO_CONNECTION;
 	case CURLE_SSL_CONNECT_ERROR:
-		return end_of_tls(slot);
+		return end_of_tls(slot, HTTP_NO_TLS);
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CERTPROBLEM:
 	case CURLE_SSL_ISSUER_ERROR:
-		return end_of_certificate(slot);
+		return end_of_tls(slot, HTTP_UNTRUSTED);
 	case CURLE_SSL_CACERT_BADFILE:
 		return HTTP_NO_CA_FILE;
 	case CURLE_OPERATION_TIMEDOUT:
@@ -191,7 +165,9 @@ static enum http_end end_of(const struct http_slot *slot, CURLcode code)
 	case CURLE_URL_MALFORMAT:
 		return HTTP_IMPOSSIBLE;
 	case CURLE_OUT_OF_MEMORY:
-		return end_of_memory(slot);
+		/* Before libcurl 8.6, a single line of over 100 KiB has the same code. */
+		slot->curl->easy_getinfo(slot->easy, CURLINFO_STARTTRANSFER_TIME_T, &begun);
+		return begun ? HTTP_FLOODED : HTTP_NO_MEMORY;
 	case CURLE_TOO_LONG_LINE:
 		return HTTP_FLOODED;
 	default:
@@ -252,23 +228,6 @@ static void set_up(struct http_slot *slot, const struct remote_settings *setting
 	curl_set_up(slot->curl, easy, settings);
 }
 
-/* NULL: no memory. */
-static struct http_slot *slot_new(const struct curl *curl, const struct remote_settings *settings)
-{
-	struct http_slot *slot = calloc(1, sizeof(*slot));
-
-	if (!slot)
-		return NULL;
-	slot->curl = curl;
-	slot->easy = curl->easy_init();
-	if (!slot->easy) {
-		free(slot);
-		return NULL;
-	}
-	set_up(slot, settings);
-	return slot;
-}
-
 struct http_slot *http_slots_take(struct http_slots *slots, const struct curl *curl,
 				  const struct remote_settings *settings)
 {
@@ -278,11 +237,18 @@ struct http_slot *http_slots_take(struct http_slots *slots, const struct curl *c
 		slots->idle = slot->next_idle;
 		return slot;
 	}
-	slot = slot_new(curl, settings);
-	if (slot) {
-		slot->next = slots->all;
-		slots->all = slot;
+	slot = calloc(1, sizeof(*slot));
+	if (!slot)
+		return NULL;
+	slot->curl = curl;
+	slot->easy = curl->easy_init();
+	if (!slot->easy) {
+		free(slot);
+		return NULL;
 	}
+	set_up(slot, settings);
+	slot->next = slots->all;
+	slots->all = slot;
 	return slot;
 }
 

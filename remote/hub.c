@@ -11,9 +11,7 @@
 
 static const char *endpoint(void)
 {
-	const char *endpoint = environment_get("HF_ENDPOINT");
-
-	return endpoint ? endpoint : "https://huggingface.co";
+	return environment_get("HF_ENDPOINT") ?: "https://huggingface.co";
 }
 
 bool hub_is_at(const struct url *server)

@@ -14,7 +14,6 @@
 
 #define TRIES	   4
 #define TIMEOUT_MS 30000
-#define HEADERS	   8
 #define WILD	   "*?["
 #define ANY_KEY	   "x" /* an object of the bucket, whose URL leads to that of the bucket */
 
@@ -106,27 +105,9 @@ static void page_release(struct page *page)
 	*page = (struct page){0};
 }
 
-/* Header lines, NULL-ended. */
-struct header_lines {
-	char *all[HEADERS + 1];
-	size_t count;
-};
-
-static void header_lines_release(struct header_lines *lines)
-{
-	while (lines->count)
-		free(lines->all[--lines->count]);
-}
-
 static int add_header_line(void *context, const char *line)
 {
-	struct header_lines *lines = context;
-	char *copy = lines->count < HEADERS ? strdup(line) : NULL;
-
-	if (!copy)
-		return -ENOMEM;
-	lines->all[lines->count++] = copy;
-	return 0;
+	return buf_add(context, line, strlen(line) + 1);
 }
 
 /* Asks for a page, which is empty. What may pass is tried again. Returns as fetch(), or -E2BIG (it
@@ -134,10 +115,10 @@ static int add_header_line(void *context, const char *line)
 static int ask_page(struct listing *listing, const char *url, struct page *ret, struct err *err)
 {
 	struct url parts SCOPE(url_release) = {0};
-	struct header_lines lines SCOPE(header_lines_release) = {0};
+	SCOPE(buf_release) struct buf lines = BUF_INIT;
 	const struct fetch request = {.method = "GET",
 				      .url = url,
-				      .headers = (const char *const *)lines.all,
+				      .headers = &lines,
 				      .timeout_ms = TIMEOUT_MS,
 				      .most = BOUND_PAGE,
 				      .ret_headers = &ret->headers,
@@ -150,7 +131,7 @@ static int ask_page(struct listing *listing, const char *url, struct page *ret, 
 		r = listing->auth->ops->sign(listing->auth, &parts, add_header_line, &lines);
 	if (r < 0)
 		return r;
-	ret->authorized = lines.count;
+	ret->authorized = lines.len;
 	for (int i = 0; i < TRIES; i++) {
 		nanosleep(&(struct timespec){i / 2, i % 2 * 500000000L}, NULL);
 		r = listing->fetch(&request, &ret->status, &ret->body, err);
@@ -364,8 +345,8 @@ static int refuse_kinds(const struct listing *listing, struct err *err)
 	return err_set(err, -ENOENT,
 		       "'%.*s' has %s%u other files, and not one kind to mount: name them, as "
 		       "%.*s/data/*.tar",
-		       listing->root, listing->name, text.data ? text.data : "",
-		       listing->counts[OTHER], listing->root, listing->name);
+		       listing->root, listing->name, text.data ?: "", listing->counts[OTHER],
+		       listing->root, listing->name);
 }
 
 /* Without a pattern, all files of one kind are meant. */
@@ -429,7 +410,7 @@ static int turn_page(struct listing *listing, char **url, struct err *err)
 	if (r == 0)
 		r = take_files(listing, page.body.data, err);
 	if (r == 0)
-		r = next_of(page.headers.data ? page.headers.data : "", &next, err);
+		r = next_of(page.headers.data ?: "", &next, err);
 	if (r == 0) {
 		free(*url);
 		*url = next;

@@ -83,18 +83,15 @@ static void say(const struct object *object, const char *format, ...)
 
 static void say(const struct object *object, const char *format, ...)
 {
-	char line[sizeof(object->why.text) + 128];
+	SCOPE(buf_release) struct buf line = BUF_INIT;
 	va_list args;
-	int len;
 
-	if (!object->settings->notice)
-		return;
+	buf_addf(&line, "%s: ", object->shown);
 	va_start(args, format);
-	len = snprintf(line, sizeof(line), "%s: ", object->shown);
-	if (len > 0 && (size_t)len < sizeof(line))
-		vsnprintf(line + len, sizeof(line) - (size_t)len, format, args);
+	buf_addv(&line, format, args);
 	va_end(args);
-	object->settings->notice(line);
+	if (object->settings->notice && buf_error(&line) == 0)
+		object->settings->notice(line.data);
 }
 
 static uint64_t patience(const struct object *object)
@@ -245,14 +242,6 @@ static struct http_verdict take_auth_refusal(struct object_read *read,
 	return fail_read(read, r);
 }
 
-static bool may_go(const struct object_read *read, const char *to)
-{
-	const char *home = read->object->auth->url;
-
-	return strncasecmp(to, "https://", 8) == 0 ||
-	       (strncasecmp(to, "http://", 7) == 0 && strncasecmp(home, "http://", 7) == 0);
-}
-
 static bool is_own_server(const struct object *object)
 {
 	struct url now SCOPE(url_release) = {0}, own SCOPE(url_release) = {0};
@@ -274,7 +263,9 @@ static struct http_verdict go_elsewhere(struct object_read *read,
 		return take_auth_refusal(read, outcome, rule);
 	if (!outcome->redirect || read->hops++ == BOUND_REDIRECTS)
 		return fail_read(read, rule->error);
-	if (!may_go(read, outcome->redirect)) {
+	if (strncasecmp(outcome->redirect, "https://", 8) != 0 &&
+	    (strncasecmp(outcome->redirect, "http://", 7) != 0 ||
+	     strncasecmp(object->auth->url, "http://", 7) != 0)) {
 		err_set(&read->why, 0,
 			"it redirects to another kind of server: only https is followed, and http "
 			"from http");

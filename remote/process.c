@@ -10,59 +10,40 @@
 
 #define LOOK_MS 100 /* between looks at whether it is to stop */
 
-struct patience {
-	uint64_t deadline;	  /* ns */
-	const atomic_bool *stops; /* NULL: never */
-};
-
-static int patience_left(const struct patience *patience)
+/* Reads until the program has ended, which may close its output before. */
+static int attend(pid_t pid, int fd, uint64_t deadline, const atomic_bool *stops, struct buf *ret)
 {
-	if (patience->stops && atomic_load(patience->stops))
-		return -ECANCELED;
-	return clock_ns() < patience->deadline ? 0 : -ETIMEDOUT;
-}
+	struct pollfd output = {.fd = fd, .events = POLLIN};
 
-/* Reads until the end. */
-static int read_output(int fd, const struct patience *patience, struct buf *ret)
-{
-	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-	int r;
+	for (;;) {
+		siginfo_t end = {0};
 
-	while ((r = patience_left(patience)) == 0) {
-		ssize_t n;
+		if (stops && atomic_load(stops))
+			return -ECANCELED;
+		if (clock_ns() >= deadline)
+			return -ETIMEDOUT;
+		if (poll(&output, 1, output.fd < 0 ? 1 : LOOK_MS) > 0) {
+			ssize_t n = read(fd, ret->data + ret->len, PROCESS_BYTES - ret->len);
 
-		if (poll(&poll_fd, 1, LOOK_MS) <= 0)
-			continue;
-		n = read(fd, ret->data + ret->len, PROCESS_BYTES - ret->len);
-		if (n <= 0)
-			return n < 0 ? -EIO : 0;
-		ret->len += (size_t)n;
-		if (ret->len == PROCESS_BYTES)
-			return -EMSGSIZE;
+			if (n < 0)
+				return -EIO;
+			if (n == 0)
+				output.fd = -1;
+			ret->len += (size_t)n;
+			if (ret->len == PROCESS_BYTES)
+				return -EMSGSIZE;
+		} else if (output.fd < 0 &&
+			   (waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+			    end.si_pid)) {
+			return 0;
+		}
 	}
-	return r;
-}
-
-/* A program may close its output and go on. */
-static int await_end(pid_t pid, const struct patience *patience)
-{
-	const struct timespec nap = {.tv_nsec = 1000000};
-	siginfo_t end = {0};
-	int r = 0;
-
-	while (r == 0 && waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-	       end.si_pid == 0) {
-		nanosleep(&nap, NULL);
-		r = patience_left(patience);
-	}
-	return r;
 }
 
 int process_output(const char *const argv[], unsigned timeout_ms, const atomic_bool *stops,
 		   struct buf *ret)
 {
-	const struct patience patience = {.deadline = clock_ns() + (uint64_t)timeout_ms * 1000000,
-					  .stops = stops};
+	uint64_t deadline = clock_ns() + (uint64_t)timeout_ms * 1000000;
 	SCOPE_CLOSE int in = -1;
 	SCOPE_CLOSE int out = -1;
 	int r, status = -1, pipe_fds[2];
@@ -79,9 +60,7 @@ int process_output(const char *const argv[], unsigned timeout_ms, const atomic_b
 	if (r < 0)
 		return r;
 	close(steal_fd(&out));
-	r = read_output(in, &patience, ret);
-	if (r == 0)
-		r = await_end(pid, &patience);
+	r = attend(pid, in, deadline, stops, ret);
 	if (r < 0)
 		kill(-pid, SIGKILL);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)

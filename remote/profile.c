@@ -239,9 +239,8 @@ int profile_open(const char *name, struct profile **ret, struct err *err)
 
 	if (!profile)
 		return -ENOMEM;
-	if (!name)
-		name = environment_get("AWS_PROFILE");
-	profile->name = strdup(name ? name : "default");
+	name = name ?: environment_get("AWS_PROFILE");
+	profile->name = strdup(name ?: "default");
 	if (!profile->name)
 		return -ENOMEM;
 	r = open_files(profile, err);
@@ -285,9 +284,8 @@ const char *profile_files(const struct profile *profile)
 
 const char *profile_get(const struct profile *profile, const char *name)
 {
-	const char *value = filled(ini_get(profile->credentials, profile->name, name));
-
-	return value ? value : filled(ini_get(profile->config, profile->section, name));
+	return filled(ini_get(profile->credentials, profile->name, name))
+		       ?: filled(ini_get(profile->config, profile->section, name));
 }
 
 const char *profile_service(const struct profile *profile, const char *service, const char *name)

@@ -82,7 +82,6 @@ static const struct retry_rule ends[HTTP_ENDS] = {
 	[HTTP_NOT_YET_VALID] = {RETRY_NEVER, false, -EACCES,
 				"the certificate of the server is not valid yet, or the clock of "
 				"this machine is wrong"},
-	[HTTP_REVOKED] = {RETRY_NEVER, false, -EACCES, "the certificate of the server was revoked"},
 	[HTTP_NO_CA_FILE] = {RETRY_NEVER, false, -EACCES,
 			     "the certificates of '--ca-file' (or AWS_CA_BUNDLE, CURL_CA_BUNDLE, "
 			     "REQUESTS_CA_BUNDLE, SSL_CERT_FILE) cannot be read"},

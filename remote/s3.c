@@ -4,12 +4,171 @@
 #include "remote/environment.h"
 #include "remote/profile.h"
 #include "remote/s3_keys.h"
-#include "remote/s3_url.h"
 #include "remote/sign.h"
+#include "remote/url.h"
+#include <ctype.h>
 #include <string.h>
 #include <time.h>
 
 #define MOVES 3 /* at most: an endpoint of one region sends requests for others back */
+
+/* --- URLs ------------------------------------------------------------------------------------- */
+
+static bool consists_of(const char *text, size_t len, const char *others)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)text[i]) && !strchr(others, text[i]))
+			return false;
+	return len > 0;
+}
+
+/* Hosts are in lower case; Amazon's certificate is for *.s3.REGION.amazonaws.com, without dots. */
+static bool fits_host(const char *bucket, size_t len, const char *others)
+{
+	for (size_t i = 0; i < len; i++)
+		if (isupper((unsigned char)bucket[i]))
+			return false;
+	return len <= 63 && consists_of(bucket, len, others);
+}
+
+/* The last one is for all other regions. */
+static const struct partition {
+	const char *prefix, *domain;
+} partitions[] = {{"cn-", "amazonaws.com.cn"},	  {"us-gov-", "amazonaws.com"},
+		  {"eusc-", "amazonaws.eu"},	  {"us-iso-", "c2s.ic.gov"},
+		  {"us-isob-", "sc2s.sgov.gov"},  {"us-isof-", "csp.hci.ic.gov"},
+		  {"eu-isoe-", "cloud.adc-e.uk"}, {"", "amazonaws.com"}};
+
+static const struct partition *partition_of(const char *region)
+{
+	const struct partition *at = partitions;
+
+	while (strncmp(region, at->prefix, strlen(at->prefix)) != 0)
+		at++;
+	return at;
+}
+
+const char *s3_domain(const char *region)
+{
+	return partition_of(region)->domain;
+}
+
+/* Up to the path. */
+static void add_base(struct buf *url, const struct s3_place *place, const char *host_bucket,
+		     size_t len)
+{
+	const char *endpoint = place->endpoint, *dot = len ? "." : "";
+	int scheme = endpoint ? (int)(name_scheme(endpoint) + strlen("://")) : 0;
+	size_t end = endpoint ? strlen(endpoint) : 0;
+
+	while (end > 0 && endpoint[end - 1] == '/')
+		end--;
+	if (endpoint)
+		buf_addf(url, "%.*s%.*s%s%.*s", scheme, endpoint, (int)len, host_bucket, dot,
+			 (int)end - scheme, endpoint + scheme);
+	else
+		buf_addf(url, "https://%.*s%ss3%s%s.%s.%s", (int)len, host_bucket, dot,
+			 place->fips ? "-fips" : "", place->dualstack ? ".dualstack" : "",
+			 place->region, s3_domain(place->region));
+}
+
+/* What Amazon has that looks like a bucket, and is asked in another way. */
+static const char *find_other_kind(const char *bucket, size_t len)
+{
+	static const struct {
+		const char *suffix, *kind;
+	} kinds[] = {{"--x-s3", "a directory bucket (S3 Express)"},
+		     {"--xa-s3", "an access point of a directory bucket (S3 Express)"},
+		     {"--ol-s3", "an access point of Object Lambda"},
+		     {".mrap", "an access point of several regions"}};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		size_t end = strlen(kinds[i].suffix);
+
+		if (len > end && strncmp(bucket + len - end, kinds[i].suffix, end) == 0)
+			return kinds[i].kind;
+	}
+	return NULL;
+}
+
+static int check_bucket(const char *bucket, size_t len, bool amazon, struct err *err)
+{
+	const char *kind = amazon ? find_other_kind(bucket, len) : NULL;
+
+	if (memchr(bucket, '@', len))
+		return err_set(err, -EINVAL,
+			       "no user and no password go in front of the bucket: "
+			       "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or '--profile', have "
+			       "the keys");
+	if (strncmp(bucket, "arn:", 4) == 0)
+		return err_set(err, -EINVAL,
+			       "an ARN is not read: name the bucket, or the alias of the access "
+			       "point, as s3://NAME-s3alias/KEY");
+	if (kind)
+		return err_set(err, -EINVAL,
+			       "'%.*s' is %s, which is not read: a bucket for general purposes "
+			       "is, or a presigned URL",
+			       (int)len, bucket, kind);
+	if (!consists_of(bucket, len, "-._:"))
+		return err_set(err, -EINVAL, "'%.*s' is not the name of a bucket", (int)len,
+			       bucket);
+	return 0;
+}
+
+static int check_endpoint(const char *endpoint, struct err *err)
+{
+	struct url url SCOPE(url_release) = {0};
+	SCOPE_FREE char *shown = NULL;
+
+	if (url_parse(endpoint, &url) == 0 && strncmp(url.scheme, "http", 4) == 0)
+		return 0;
+	shown = name_shown(endpoint);
+	return err_set(err, -EINVAL,
+		       "the endpoint '%s' is not a URL: it begins with https:// or http://",
+		       shown ? shown : "");
+}
+
+/* Whether the bucket goes in front of the host's name, of which an address has none. */
+static bool is_in_host(const struct s3_place *place, const char *bucket, size_t len)
+{
+	if (place->style == S3_PATH)
+		return false;
+	if (!place->endpoint)
+		return fits_host(bucket, len, "-");
+	return place->style == S3_VIRTUAL && fits_host(bucket, len, "-.") &&
+	       !url_has_address(place->endpoint);
+}
+
+int s3_url(const char *name, const struct s3_place *place, char **ret, struct err *err)
+{
+	SCOPE(buf_release) struct buf url = BUF_INIT;
+	const char *bucket = name + name_scheme(name) + strlen("://");
+	size_t len = strcspn(bucket, "/");
+	bool in_host;
+	int r = check_bucket(bucket, len, !place->endpoint, err);
+
+	if (r < 0)
+		return r;
+	if (bucket[len] == '\0' || bucket[len + 1] == '\0')
+		return err_set(err, -EINVAL, "no object is named: %.*sBUCKET/KEY",
+			       (int)(bucket - name), name);
+	if (!consists_of(place->region, strlen(place->region), "-"))
+		return err_set(err, -EINVAL, "'%s' is not a region", place->region);
+	if (place->endpoint)
+		r = check_endpoint(place->endpoint, err);
+	if (r < 0)
+		return r;
+	in_host = is_in_host(place, bucket, len);
+	add_base(&url, place, bucket, in_host ? len : 0);
+	if (!in_host)
+		buf_adds(&url, "/");
+	r = url_encode(&url, in_host ? bucket + len : bucket, "/");
+	if (r == 0)
+		*ret = steal_ptr(&url.data);
+	return r;
+}
+
+/* --- an object -------------------------------------------------------------------------------- */
 
 struct s3_auth {
 	struct object_auth auth; /* first */
@@ -37,71 +196,45 @@ static int copy_text(const char *text, char **ret)
 	return text && !*ret ? -ENOMEM : 0;
 }
 
-static const char *endpoint_of(const struct remote_settings *settings,
-			       const struct profile *profile)
-{
-	const char *endpoint = settings->endpoint;
-
-	if (endpoint || environment_is_true("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"))
-		return endpoint;
-	endpoint = environment_get("AWS_ENDPOINT_URL_S3");
-	if (!endpoint)
-		endpoint = environment_get("AWS_ENDPOINT_URL");
-	if (!endpoint)
-		endpoint = profile_service(profile, "s3", "endpoint_url");
-	return endpoint ? endpoint : profile_get(profile, "endpoint_url");
-}
-
-static const char *region_of(const struct remote_settings *settings, const struct profile *profile)
-{
-	const char *region = settings->region;
-
-	if (!region)
-		region = environment_get("AWS_REGION");
-	if (!region)
-		region = environment_get("AWS_DEFAULT_REGION");
-	return region ? region : profile_get(profile, "region");
-}
-
 /* A variable, or otherwise the profile. */
 static bool is_wanted(const char *variable, const struct profile *profile, const char *name)
 {
-	const char *value = environment_get(variable);
+	const char *value = environment_get(variable) ?: profile_get(profile, name);
 
-	if (!value)
-		value = profile_get(profile, name);
 	return value && strcasecmp(value, "true") == 0;
-}
-
-static enum s3_style style_of(const struct profile *profile)
-{
-	const char *style = profile_get(profile, "s3.addressing_style");
-
-	if (!style)
-		return S3_AUTO;
-	return strcmp(style, "virtual") == 0 ? S3_VIRTUAL
-	       : strcmp(style, "path") == 0  ? S3_PATH
-					     : S3_AUTO;
 }
 
 static int find_amazon(struct s3_auth *s3, struct err *err)
 {
 	SCOPE(profile_release) struct profile *profile = NULL;
+	const char *endpoint = s3->settings->endpoint, *region = s3->settings->region, *style;
 	int r = profile_open(s3->settings->profile, &profile, err);
 
 	if (r < 0)
 		return r;
-	s3->place.style = style_of(profile);
+	if (!environment_is_true("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"))
+		endpoint = endpoint
+				   ?: environment_get("AWS_ENDPOINT_URL_S3")
+				   ?: environment_get("AWS_ENDPOINT_URL")
+				   ?: profile_service(profile, "s3", "endpoint_url")
+				   ?: profile_get(profile, "endpoint_url");
+	region = region
+			 ?: environment_get("AWS_REGION")
+			 ?: environment_get("AWS_DEFAULT_REGION")
+			 ?: profile_get(profile, "region");
+	style = profile_get(profile, "s3.addressing_style") ?: "auto";
+	s3->place.style = strcmp(style, "virtual") == 0 ? S3_VIRTUAL
+			  : strcmp(style, "path") == 0	? S3_PATH
+							: S3_AUTO;
 	s3->place.fips = is_wanted("AWS_USE_FIPS_ENDPOINT", profile, "use_fips_endpoint");
 	s3->place.dualstack =
 		is_wanted("AWS_USE_DUALSTACK_ENDPOINT", profile, "use_dualstack_endpoint");
-	r = copy_text(endpoint_of(s3->settings, profile), &s3->endpoint);
-	if (r == 0)
-		r = copy_text(region_of(s3->settings, profile), &s3->asked_region);
-	return r;
+	r = copy_text(endpoint, &s3->endpoint);
+	return r < 0 ? r : copy_text(region, &s3->asked_region);
 }
 
-/* A bucket has one, whatever its region, and however it is asked for. */
+/* A bucket has one, whatever its region, and however it is asked for; in each partition of Amazon,
+ * there may be one of that name. */
 static int find_lasting_place(struct s3_auth *s3, struct err *err)
 {
 	struct s3_place place = {.endpoint = s3->endpoint, .region = s3->region, .style = S3_PATH};
@@ -109,11 +242,11 @@ static int find_lasting_place(struct s3_auth *s3, struct err *err)
 	int r;
 
 	if (!s3->endpoint &&
-	    asprintf(&amazon, "https://s3.%samazon", s3_partition(s3->region)) < 0) {
+	    asprintf(&amazon, "https://s3.%samazon", partition_of(s3->region)->prefix) < 0) {
 		amazon = NULL;
 		return -ENOMEM;
 	}
-	place.endpoint = s3->endpoint ? s3->endpoint : amazon;
+	place.endpoint = s3->endpoint ?: amazon;
 	r = s3_url(s3->name, &place, &url, err);
 	return r < 0 ? r : url_place(url, &s3->auth.place);
 }
@@ -130,7 +263,7 @@ static int find_place(struct s3_auth *s3, const char *name, struct err *err)
 	if (r == 0 && s3->google)
 		r = copy_text(s3->settings->region, &s3->asked_region);
 	if (r == 0)
-		r = copy_text(s3->asked_region ? s3->asked_region : usual, &s3->region);
+		r = copy_text(s3->asked_region ?: usual, &s3->region);
 	s3->place.endpoint = s3->endpoint;
 	s3->place.region = s3->region;
 	if (r == 0)
@@ -141,7 +274,7 @@ static int find_place(struct s3_auth *s3, const char *name, struct err *err)
 /* Moves to the region, or to the style, that a server wants. */
 static int move(struct s3_auth *s3, const struct s3_refusal *refusal, struct err *err)
 {
-	SCOPE_FREE char *region = strdup(refusal->region ? refusal->region : s3->region);
+	SCOPE_FREE char *region = strdup(refusal->region ?: s3->region);
 	struct s3_place place = s3->place;
 	char *url;
 	int r;

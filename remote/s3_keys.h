@@ -6,7 +6,7 @@
 #pragma once
 
 #include "remote/credentials.h"
-#include "remote/object_refresh.h"
+#include "remote/object_auth.h"
 #include "remote/remote.h"
 #include "remote/s3_refusal.h"
 

@@ -91,22 +91,14 @@ static int say_skew(const struct s3_refusal *refusal, struct err *err)
 		       llabs(behind), behind < 0 ? "ahead of" : "behind");
 }
 
-/* What S3 says beyond its code. */
-static const char *words_of(const struct s3_refusal *refusal)
-{
-	const char *words = refusal->message;
-
-	return words && strcasecmp(words, "access denied") != 0 &&
-			       strcasecmp(words, "access denied.") != 0
-		       ? words
-		       : "";
-}
-
 static int say_denied(const struct s3_refusal *refusal, const char *source,
 		      const char *unsigned_because, const char *needs, struct err *err)
 {
-	const char *words = words_of(refusal), *says = *words ? "; the server says: " : "";
+	const char *words = refusal->message ?: "", *says = "; the server says: ";
 
+	if (!*words || strcasecmp(words, "access denied") == 0 ||
+	    strcasecmp(words, "access denied.") == 0)
+		words = says = "";
 	if (!*source)
 		return err_set(err, -EACCES, "access denied (%u); %s%s%.200s",
 			       refusal->answer->status, unsigned_because, says, words);
@@ -121,8 +113,7 @@ static int say_denied(const struct s3_refusal *refusal, const char *source,
 	return err_set(err, -EACCES,
 		       "access denied (%u %.64s) to the credentials of %s: they need %s, or there "
 		       "is no such object%s%.200s",
-		       refusal->answer->status, refusal->code ? refusal->code : "", source, needs,
-		       says, words);
+		       refusal->answer->status, refusal->code ?: "", source, needs, says, words);
 }
 
 int s3_refusal_say(const struct s3_refusal *refusal, const char *source,
@@ -144,6 +135,5 @@ int s3_refusal_say(const struct s3_refusal *refusal, const char *source,
 			"the bucket is in the region '%s', which this endpoint does not serve",
 			refusal->region);
 	return err_set(err, -EIO, "the server refuses: %u %.64s %.200s", status,
-		       refusal->code ? refusal->code : "",
-		       refusal->message ? refusal->message : "");
+		       refusal->code ?: "", refusal->message ?: "");
 }

@@ -22,34 +22,26 @@ static const char *ca_file_here(void)
 	return environment_get("FOLDFS_CA_FILE");
 }
 
-/* What is named for foldfs, and for what fetches, and not for all that OpenSSL serves. */
-static const char *named_trust(const struct remote_settings *settings)
-{
-	static const char *const variables[] = {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE",
-						"REQUESTS_CA_BUNDLE"};
-	const char *named = settings->ca_file;
-
-	for (size_t i = 0; !named && i < sizeof(variables) / sizeof(variables[0]); i++)
-		named = environment_get(variables[i]);
-	return named;
-}
-
 struct remote_trust remote_trust(const struct remote_settings *settings)
 {
-	const char *named = named_trust(settings), *file = environment_get("SSL_CERT_FILE");
+	/* What is named for foldfs, and for what fetches, and not for all that OpenSSL serves. */
+	const char *named = settings->ca_file
+				    ?: environment_get("AWS_CA_BUNDLE")
+				    ?: environment_get("CURL_CA_BUNDLE")
+				    ?: environment_get("REQUESTS_CA_BUNDLE");
 	struct stat st;
 
 	if (named && stat(named, &st) == 0 && S_ISDIR(st.st_mode))
 		return (struct remote_trust){.folder = named};
 	if (named)
 		return (struct remote_trust){.file = named};
-	return (struct remote_trust){.file = file ? file : ca_file_here(),
+	return (struct remote_trust){.file = environment_get("SSL_CERT_FILE") ?: ca_file_here(),
 				     .folder = environment_get("SSL_CERT_DIR")};
 }
 
 const char *remote_google(const struct remote_settings *settings)
 {
-	return settings->endpoint ? settings->endpoint : "https://storage.googleapis.com";
+	return settings->endpoint ?: "https://storage.googleapis.com";
 }
 
 /* Whatever else is wrong with a file, libcurl says. */

@@ -9,17 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-struct place {
-	const char *variable, *file_variable;
-	bool (*is_for)(const struct url *server, const struct remote_settings *settings);
-};
-
-static bool is_hub(const struct url *server, const struct remote_settings *settings)
-{
-	(void)settings;
-	return hub_is_at(server);
-}
-
 static bool is_named(const struct url *server, const struct remote_settings *settings)
 {
 	const char *host = environment_get("FOLDFS_TOKEN_HOST"), *name = settings->first_url;
@@ -33,11 +22,6 @@ static bool is_named(const struct url *server, const struct remote_settings *set
 		name = remote_google(settings);
 	return name && url_parse(name, &first) == 0 && url_same_server(server, &first);
 }
-
-static const struct place places[] = {
-	{"HF_TOKEN", "HF_TOKEN_PATH", is_hub},
-	{"FOLDFS_TOKEN", "FOLDFS_TOKEN_FILE", is_named},
-};
 
 char *token_trim(const char *text)
 {
@@ -90,64 +74,46 @@ int token_read(struct token *token, struct err *err)
 			    : r;
 }
 
-/* The file of a login, if there is one. */
-static int take_login(struct token *ret, struct err *err)
-{
-	int r = hub_token_file(&ret->file);
-
-	if (r == 0 && access(ret->file, F_OK) == 0)
-		r = token_read(ret, err);
-	else if (r == 0)
-		r = 1;
-	return r < 0 ? r : 0;
-}
-
-/* Returns 0, 1 (it is empty) or -errno. */
-static int take_token(const char *text, const char *file, const struct place *place,
-		      struct token *ret, struct err *err)
-{
-	int r = text ? set_text(ret, text) : 1;
-
-	if (r == -EINVAL)
-		return err_set(err, r, "%s is no token", place->variable);
-	if (r != 1 || !file)
-		return r;
-	free(ret->file);
-	ret->file = strdup(file);
-	return ret->file ? token_read(ret, err) : -ENOMEM;
-}
-
-static int find(const struct url *server, const struct remote_settings *settings, struct token *ret,
-		struct err *err)
-{
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		const struct place *place = &places[i];
-		const char *text = environment_get(place->variable);
-		const char *file = environment_get(place->file_variable);
-		int r;
-
-		if (!text && !file)
-			continue;
-		if (!place->is_for(server, settings)) {
-			ret->of_other = text ? place->variable : place->file_variable;
-			continue;
-		}
-		r = take_token(text, file, place, ret, err);
-		if (r != 1)
-			return r;
-	}
-	ret->of_hub = hub_is_at(server);
-	return ret->of_hub ? take_login(ret, err) : 0;
-}
-
 int token_find(const struct url *server, const struct remote_settings *settings, struct token *ret,
 	       struct err *err)
 {
-	int r = find(server, settings, ret, err);
+	static const char *const variables[][2] = {{"HF_TOKEN", "HF_TOKEN_PATH"},
+						   {"FOLDFS_TOKEN", "FOLDFS_TOKEN_FILE"}};
+	int r = 1;
 
-	if (r == 0 && ret->text && strcmp(server->scheme, "https") != 0 && !url_is_here(server))
-		r = err_set(err, -EACCES, "tokens are sent by https only");
-	return r;
+	ret->of_hub = hub_is_at(server);
+	for (unsigned i = 0; r == 1 && i < 2; i++) {
+		const char *text = environment_get(variables[i][0]);
+		const char *file = environment_get(variables[i][1]);
+
+		if (!text && !file)
+			continue;
+		if (i == 0 ? !ret->of_hub : !is_named(server, settings)) {
+			ret->of_other = variables[i][!text];
+			continue;
+		}
+		r = text ? set_text(ret, text) : 1;
+		if (r == -EINVAL)
+			return err_set(err, r, "%s is no token", variables[i][0]);
+		if (r == 1 && file) {
+			free(ret->file);
+			ret->file = strdup(file);
+			r = ret->file ? token_read(ret, err) : -ENOMEM;
+		}
+	}
+	if (r == 1 && ret->of_hub) {
+		/* The file of a login, if there is one. */
+		free(ret->file);
+		ret->file = NULL;
+		r = hub_token_file(&ret->file);
+		if (r == 0 && access(ret->file, F_OK) == 0)
+			r = token_read(ret, err);
+	}
+	if (r < 0)
+		return r;
+	return ret->text && strcmp(server->scheme, "https") != 0 && !url_is_here(server)
+		       ? err_set(err, -EACCES, "tokens are sent by https only")
+		       : 0;
 }
 
 void token_release(struct token *token)

@@ -1,6 +1,6 @@
 /* Whatever servers answer: an object is read, or reading fails with a sentence, and no more bytes
  * are told than came. This takes the place of remote/http.c: each attempt of a transfer gets the
- * next answer of the input, and is cancelled once there is none; and of remote/object_refresh.c,
+ * next answer of the input, and is cancelled once there is none; and of remote/object_auth.c,
  * whose threads would take most of the time.
  *
  *	input	u8: s3 or a URL (bit 0), patience (bit 1), which URL (bits 2 and 3), which
@@ -14,7 +14,7 @@
 #include "remote/bounds.h"
 #include "remote/header.h"
 #include "remote/http.h"
-#include "remote/object_refresh.h"
+#include "remote/object_auth.h"
 #include "remote/reader_remote.h"
 #include "remote/s3.h"
 #include "tests/fuzz/fuzz.h"
@@ -190,7 +190,7 @@ void http_stats(struct http_client *client, struct reader_stats *ret)
 	*ret = (struct reader_stats){0};
 }
 
-/* --- remote/object_refresh.h ------------------------------------------------------------------ */
+/* --- remote/object_auth.h ------------------------------------------------------------------ */
 
 void object_refresh_init(struct object_refresh *refresh, const struct object_refresh_ops *ops)
 {

@@ -32,7 +32,7 @@ static const char *const *expected;
 static int answer(const struct fetch *request, unsigned *ret_status, struct buf *ret_body,
 		  struct err *err)
 {
-	const char *next = *expected, *header = request->headers ? request->headers[0] : NULL;
+	const char *next = *expected, *header = request->headers->data;
 	bool posts = strcmp(request->method, "POST") == 0;
 	char question[512];
 	int len = snprintf(question, sizeof(question), "%s %s%s%s > ", request->method,

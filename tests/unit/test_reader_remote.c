@@ -4,7 +4,7 @@
 #include "http_server.h"
 #include "remote/fetch.h"
 #include "remote/http.h"
-#include "remote/object_refresh.h"
+#include "remote/object_auth.h"
 #include "remote/open.h"
 #include "remote/reader_remote.h"
 #include "tests/unit/patience.h"

@@ -1,4 +1,4 @@
-#include "remote/object_refresh.h"
+#include "remote/object_auth.h"
 #include "base/clock.h"
 #include "base/scope.h"
 #include "base/signals.h"

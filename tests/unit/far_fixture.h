@@ -12,7 +12,6 @@ struct far {
 	char *image;
 	uint64_t size, written;
 	atomic_int error;
-	_Atomic uint64_t bad;	     /* reads of this byte fail; 0: none */
 	uint64_t told_from, told_to; /* that it will be asked for */
 
 	pthread_t thread;
@@ -39,8 +38,6 @@ static inline void far_note(struct far *far, uint64_t bytes, bool ahead)
 static inline int far_copy(struct far *far, const struct iovec *iov, int count, uint64_t offset,
 			   uint64_t needed)
 {
-	uint64_t begin = offset;
-
 	if (offset + needed > far->size)
 		return -ENODATA;
 	for (int i = 0; i < count && offset < far->size; i++) {
@@ -51,8 +48,6 @@ static inline int far_copy(struct far *far, const struct iovec *iov, int count, 
 			memcpy(iov[i].iov_base, far->image + offset, len);
 		offset += len;
 	}
-	if (far->bad && begin <= far->bad && far->bad < offset)
-		return -EIO;
 	return atomic_load(&far->error);
 }
 

@@ -35,47 +35,48 @@ static int keep_line(void *context, const char *line)
 	return 0;
 }
 
-static int new_bearer(const char *url)
-{
-	struct object_auth *auth = NULL;
-	const struct remote_settings settings = {.first_url = url};
-	int r = bearer_new(url, false, &settings, &auth, NULL);
+static struct err refusal;
 
-	if (auth)
-		auth->ops->free(auth);
-	return r;
-}
-
-TEST(tokens_go_in_plain_to_this_machine_only)
-{
-	setenv("FOLDFS_TOKEN", "secret", 1);
-	assert_int_equal(new_bearer("https://h/a"), 0);
-	assert_int_equal(new_bearer("http://localhost:80/a"), 0);
-	assert_int_equal(new_bearer("http://127.0.0.2:8080/a"), 0);
-	assert_int_equal(new_bearer("http://h/a"), -EACCES);
-	assert_int_equal(new_bearer("http://127.evil.com/a"), -EACCES);
-	assert_int_equal(new_bearer("http://127.0.0.1:80@h/a"), -EACCES);
-	assert_int_equal(new_bearer("http://[::1]:80/a"), 0);
-	assert_int_equal(new_bearer("http://a.localhost/a"), -EACCES);
-	assert_int_equal(new_bearer("http://127.0.0.1.:80/a"), -EACCES);
-	assert_int_equal(new_bearer("http://[::127.0.0.1]/a"), -EACCES);
-	unsetenv("FOLDFS_TOKEN");
-}
-
-/* The token that is sent, or "none", or "refused". */
-static const char *sent(const char *url)
+/* What is sent to a URL, of which this is the first one: a token, or "none", or "refused". */
+static const char *sent_after(const char *first, const char *url)
 {
 	static char text[64];
-	const struct remote_settings settings = {.first_url = url};
+	const struct remote_settings settings = {.first_url = first};
 	struct object_auth *auth = NULL;
-	int r = bearer_new(url, false, &settings, &auth, NULL);
+	int r = bearer_new(url, false, &settings, &auth, &refusal);
 
 	snprintf(text, sizeof(text), r < 0 ? "refused" : "none");
 	if (r == 0) {
 		assert_int_equal(auth->ops->sign(auth, NULL, keep_line, text), 0);
+		/* Without a token, ~/.netrc may have a password. */
+		assert_int_equal(auth->netrc, strcmp(text, "none") == 0);
 		auth->ops->free(auth);
 	}
+	assert_true(r == 0 || r == -EACCES || r == -EINVAL);
 	return text;
+}
+
+static const char *sent(const char *url)
+{
+	return sent_after(url, url);
+}
+
+#define SECRET "Authorization: Bearer secret"
+
+TEST(tokens_go_in_plain_to_this_machine_only)
+{
+	static const char *const here[] = {"https://h/a", "http://localhost:80/a",
+					   "http://127.0.0.2:8080/a", "http://[::1]:80/a"};
+	static const char *const elsewhere[] = {
+		"http://h/a",		"http://127.evil.com/a",  "http://127.0.0.1:80@h/a",
+		"http://a.localhost/a", "http://127.0.0.1.:80/a", "http://[::127.0.0.1]/a"};
+
+	setenv("FOLDFS_TOKEN", "secret", 1);
+	for (size_t i = 0; i < sizeof(here) / sizeof(here[0]); i++)
+		assert_string_equal(sent(here[i]), SECRET);
+	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
+		assert_string_equal(sent(elsewhere[i]), "refused");
+	unsetenv("FOLDFS_TOKEN");
 }
 
 TEST(what_is_around_a_token_is_no_part_of_it_and_what_is_empty_is_none)
@@ -84,7 +85,7 @@ TEST(what_is_around_a_token_is_no_part_of_it_and_what_is_empty_is_none)
 	int fd = mkstemp(file);
 
 	setenv("FOLDFS_TOKEN", " \tsecret\r\n", 1);
-	assert_string_equal(sent("https://h/a"), "Authorization: Bearer secret");
+	assert_string_equal(sent("https://h/a"), SECRET);
 	setenv("FOLDFS_TOKEN", "two words", 1);
 	assert_string_equal(sent("https://h/a"), "refused");
 	setenv("FOLDFS_TOKEN", "two\nlines", 1);
@@ -100,6 +101,10 @@ TEST(what_is_around_a_token_is_no_part_of_it_and_what_is_empty_is_none)
 	assert_string_equal(sent("https://h/a"), "Authorization: Bearer of-file");
 	setenv("HF_TOKEN", "\n", 1);
 	assert_string_equal(sent("https://huggingface.co/a"), "Authorization: Bearer of-file");
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_true(pwrite(fd, "two words\n", 10, 0) == 10);
+	assert_string_equal(sent("https://h/a"), "refused");
+	assert_non_null(strstr(refusal.text, ": no token in its first line"));
 	unsetenv("HF_TOKEN");
 	unsetenv("FOLDFS_TOKEN");
 	unsetenv("FOLDFS_TOKEN_FILE");
@@ -110,37 +115,23 @@ TEST(what_is_around_a_token_is_no_part_of_it_and_what_is_empty_is_none)
 TEST(a_token_of_the_hub_is_for_the_hub)
 {
 	setenv("HF_TOKEN", "secret", 1);
-	assert_string_equal(sent("https://huggingface.co/a"), "Authorization: Bearer secret");
-	assert_string_equal(sent("https://cdn.HuggingFace.co/a"), "Authorization: Bearer secret");
+	assert_string_equal(sent("https://huggingface.co/a"), SECRET);
+	assert_string_equal(sent("https://cdn.HuggingFace.co/a"), SECRET);
 	assert_string_equal(sent("https://evilhuggingface.co/a"), "none");
 	assert_string_equal(sent("https://huggingface.co.evil.com/a"), "none");
 	assert_string_equal(sent("https://uggingface.co/a"), "none");
 	unsetenv("HF_TOKEN");
 }
 
-static int new_bearer_after(const char *first, const char *url)
-{
-	struct object_auth *auth = NULL;
-	const struct remote_settings settings = {.first_url = first};
-	int r = bearer_new(url, false, &settings, &auth, NULL);
-
-	/* Without a token, ~/.netrc may have a password. */
-	if (r == 0)
-		r = !auth->netrc;
-	if (auth)
-		auth->ops->free(auth);
-	return r;
-}
-
 TEST(a_token_is_for_the_server_that_the_first_name_leads_to)
 {
 	setenv("FOLDFS_TOKEN", "secret", 1);
-	assert_int_equal(new_bearer_after("https://h/a", "https://h/b"), 1);
-	assert_int_equal(new_bearer_after("https://h/a", "https://i/b"), 0);
-	assert_int_equal(new_bearer_after("gs://h/a", "https://h/b"), 0);
-	assert_int_equal(new_bearer_after("gs://h/a", "https://storage.googleapis.com/h/b"), 1);
-	assert_int_equal(new_bearer_after("hf://datasets/a/b/c", "https://datasets/a"), 0);
-	assert_int_equal(new_bearer_after("hf://datasets/a/b/c", "https://huggingface.co/a"), 1);
+	assert_string_equal(sent_after("https://h/a", "https://h/b"), SECRET);
+	assert_string_equal(sent_after("https://h/a", "https://i/b"), "none");
+	assert_string_equal(sent_after("gs://h/a", "https://h/b"), "none");
+	assert_string_equal(sent_after("gs://h/a", "https://storage.googleapis.com/h/b"), SECRET);
+	assert_string_equal(sent_after("hf://datasets/a/b/c", "https://datasets/a"), "none");
+	assert_string_equal(sent_after("hf://datasets/a/b/c", "https://huggingface.co/a"), SECRET);
 	unsetenv("FOLDFS_TOKEN");
 }
 

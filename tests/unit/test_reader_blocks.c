@@ -40,14 +40,20 @@ static struct far *far_at(const char *place, bool waits)
 	return far;
 }
 
+/* A reader of a copy of this. `head`: which pack it is. */
+static void open_copy(struct fixture *f, struct far *far, bool fill, unsigned head)
+{
+	const struct reader_blocks_params params = {.disk = f->disk, .fill = fill};
+
+	f->far = far;
+	assert_int_equal(reader_blocks_new(&far->reader, &params, &f->reader), 0);
+	reader_known(f->reader, &head, sizeof(head));
+	assert_int_equal(reader_prepare(f->reader, READER_AUTO), 0);
+}
+
 static void open_reader(struct fixture *f)
 {
-	const struct reader_blocks_params params = {.disk = f->disk};
-
-	f->far = far_at(NAME, false);
-	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
-	reader_known(f->reader, "head", 4);
-	assert_int_equal(reader_prepare(f->reader, READER_AUTO), 0);
+	open_copy(f, far_at(NAME, false), false, 0);
 }
 
 static struct disk *open_disk(const struct fixture *f)
@@ -377,13 +383,11 @@ TEST_OF(f, what_has_no_checksum_is_read_from_the_origin)
 /* Opens the same pack there, and expects that the copy of what was read before is read, or not. */
 static void opens_at(struct fixture *f, const char *place, uint64_t written, bool same)
 {
-	const struct reader_blocks_params params = {.disk = f->disk};
+	struct far *far = far_at(place, false);
 
 	reader_free(f->reader);
-	f->far = far_at(place, false);
-	f->far->written = written;
-	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
-	reader_known(f->reader, "head", 4);
+	far->written = written;
+	open_copy(f, far, false, 0);
 	read_right(f, READ, 10 * PAGE, PAGE);
 	expect_far(f, same ? 0 : 1, same ? 0 : PAGE);
 }
@@ -408,12 +412,8 @@ TEST_OF(f, a_path_that_was_written_to_is_another_place)
 
 TEST_OF(f, what_is_at_no_place_has_no_copy)
 {
-	const struct reader_blocks_params params = {.disk = f->disk};
-
 	reader_free(f->reader);
-	f->far = far_new(SIZE, false);
-	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
-	reader_known(f->reader, "head", 4);
+	open_copy(f, far_new(SIZE, false), false, 0);
 	assert_false(stats_of(f).open);
 	read_right(f, READ, 10 * PAGE, PAGE);
 }
@@ -434,17 +434,13 @@ TEST_OF(f, an_error_of_the_far_reader_is_one_and_nothing_is_kept)
 
 TEST_OF(f, without_a_copy_all_is_read_from_far)
 {
-	const struct reader_blocks_params params = {.disk = f->disk};
 	char folder[200];
 
 	reader_free(f->reader);
 	snprintf(folder, sizeof(folder), "%s/uid-%u", f->dir, geteuid());
 	scratch_remove(folder);
-	f->far = far_at(NAME, false);
-	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
-	reader_known(f->reader, "head", 4);
+	open_reader(f);
 	assert_int_equal(noticed, 1);
-	assert_int_equal(reader_prepare(f->reader, READER_AUTO), 0);
 	for (enum way way = 0; way < WAYS; way++)
 		read_right(f, way, 10 * PAGE, 3 * PAGE);
 	expect_far(f, WAYS, WAYS * 3 * PAGE);
@@ -483,17 +479,6 @@ TEST_OF(f, threads_begin_again_after_a_rest)
 
 /* --- the rest of the file --------------------------------------------------------------------- */
 
-/* Opened anew, such that what is not read is fetched too. */
-static void open_filling(struct fixture *f, bool waits)
-{
-	const struct reader_blocks_params params = {.disk = f->disk, .fill = true};
-
-	f->far = far_at(NAME, waits);
-	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
-	reader_known(f->reader, "head", 4);
-	assert_int_equal(reader_prepare(f->reader, READER_AUTO), 0);
-}
-
 static void await_filler(struct fixture *f, enum disk_fill_state state)
 {
 	assert_true(poll_until(stats_of(f).filler == state));
@@ -504,7 +489,7 @@ TEST_OF(f, who_reads_a_part_has_the_rest_fetched)
 	for (unsigned waits = 0; waits < 2; waits++) {
 		reader_free(f->reader);
 		block_store_room(f->disk->store, UINT64_MAX);
-		open_filling(f, waits);
+		open_copy(f, far_at(NAME, waits), true, 0);
 		read_right(f, READ, 100 * PAGE, 2 * PAGE);
 		assert_int_equal(stats_of(f).filler, FILL_IDLE);
 		read_right(f, READ, 110 * PAGE, 9 * PAGE);
@@ -542,7 +527,7 @@ TEST_OF(f, a_complete_copy_is_as_good_as_a_file)
 TEST_OF(f, a_copy_that_was_damaged_becomes_complete_again)
 {
 	reader_free(f->reader);
-	open_filling(f, false);
+	open_copy(f, far_at(NAME, false), true, 0);
 	assert_true(reader_blocks_fill(f->reader));
 	await_filler(f, FILL_COMPLETE);
 	for (unsigned i = 0; i < 20; i++) {
@@ -552,25 +537,38 @@ TEST_OF(f, a_copy_that_was_damaged_becomes_complete_again)
 	}
 }
 
+/* A request that does not wait, for the first pages. */
+struct begun {
+	struct iovec iov;
+	struct answer answer;
+	struct reader_request request;
+};
+
+static void begin_read(struct begun *begun, const struct fixture *f, uint64_t pages, bool ahead)
+{
+	*begun = (struct begun){.iov = {f->memory, pages * PAGE},
+				.answer = {.lock = PTHREAD_MUTEX_INITIALIZER,
+					   .come = PTHREAD_COND_INITIALIZER,
+					   .request = &begun->request},
+				.request = {.iov = &begun->iov,
+					    .count = 1,
+					    .needed = pages * PAGE,
+					    .ahead = ahead,
+					    .done = on_done,
+					    .arg = &begun->answer}};
+	reader_submit(f->reader, &begun->request);
+}
+
 TEST_OF(f, what_is_fetched_is_ahead_as_long_as_its_request_is)
 {
-	struct iovec iov = {f->memory, 100 * PAGE};
-	struct answer answer = {.lock = PTHREAD_MUTEX_INITIALIZER,
-				.come = PTHREAD_COND_INITIALIZER};
-	struct reader_request request = {.iov = &iov,
-					 .count = 1,
-					 .needed = 100 * PAGE,
-					 .ahead = true,
-					 .done = on_done,
-					 .arg = &answer};
+	struct begun begun;
 
-	answer.request = &request;
 	far_hold(f->far, true);
-	reader_submit(f->reader, &request);
+	begin_read(&begun, f, 100, true);
 	assert_int_equal(f->far->ahead, 100 * PAGE);
-	assert_ptr_equal(reader_ahead(f->far->first), &request.ahead);
+	assert_ptr_equal(reader_ahead(f->far->first), &begun.request.ahead);
 	far_hold(f->far, false);
-	assert_int_equal(wait_for(&answer), 0);
+	assert_int_equal(wait_for(&begun.answer), 0);
 }
 
 /* Nobody waits for the copy; and it gets only what was right. */
@@ -578,11 +576,11 @@ TEST_OF(f, what_is_submitted_is_written_once_it_is_settled_and_right)
 {
 	for (int right = 0; right < 2; right++) {
 		uint64_t cached = stats_of(f).cached;
+		struct answer answer = {.lock = PTHREAD_MUTEX_INITIALIZER,
+					.come = PTHREAD_COND_INITIALIZER};
 		struct iovec iov[3] = {{f->memory, 10 * PAGE},
 				       {NULL, 5 * PAGE},
 				       {f->memory + 15 * PAGE, 10 * PAGE}};
-		struct answer answer = {.lock = PTHREAD_MUTEX_INITIALIZER,
-					.come = PTHREAD_COND_INITIALIZER};
 		struct reader_request request = {.iov = iov,
 						 .count = 3,
 						 .needed = 25 * PAGE,
@@ -656,28 +654,6 @@ TEST_OF(f, who_cannot_fill_leaves_it_to_others)
 
 /* --- who fetches ------------------------------------------------------------------------------ */
 
-/* A request that does not wait, for the first pages. */
-struct begun {
-	struct iovec iov;
-	struct answer answer;
-	struct reader_request request;
-};
-
-static void begin_read(struct begun *begun, const struct fixture *f, uint64_t pages, bool ahead)
-{
-	*begun = (struct begun){.iov = {.iov_base = f->memory, .iov_len = pages * PAGE},
-				.answer = {.lock = PTHREAD_MUTEX_INITIALIZER,
-					   .come = PTHREAD_COND_INITIALIZER,
-					   .request = &begun->request},
-				.request = {.iov = &begun->iov,
-					    .count = 1,
-					    .needed = pages * PAGE,
-					    .ahead = ahead,
-					    .done = on_done,
-					    .arg = &begun->answer}};
-	reader_submit(f->reader, &begun->request);
-}
-
 static struct fixture other_mount(struct fixture *f)
 {
 	struct fixture other = *f;
@@ -695,37 +671,46 @@ static void close_mount(struct fixture *other)
 	free(other->memory);
 }
 
+/* Both ask for the same pages, which come once both have. Returns what the second one fetched. */
+static uint64_t both_read(struct fixture *f, struct fixture *other, int error)
+{
+	struct begun one, two;
+
+	f->far->error = error;
+	far_hold(f->far, true);
+	begin_read(&one, f, 100, false);
+	begin_read(&two, other, 100, true);
+	assert_int_equal(other->far->asked, 0);
+	far_hold(f->far, false);
+	assert_int_equal(wait_for(&one.answer), error);
+	assert_int_equal(wait_for(&two.answer), 0);
+	assert_memory_equal(other->memory, f->far->image, 100 * PAGE);
+	return far_take_bytes(other->far);
+}
+
 TEST_OF(f, what_one_mount_fetches_no_other_does)
 {
 	struct fixture other = other_mount(f);
-	struct begun one, two;
 
-	far_hold(f->far, true);
-	begin_read(&one, f, 100, false);
-	begin_read(&two, &other, 100, true);
-	assert_int_equal(other.far->asked, 0);
-	far_hold(f->far, false);
-	assert_int_equal(wait_for(&one.answer), 0);
-	assert_int_equal(wait_for(&two.answer), 0);
-	assert_memory_equal(other.memory, f->far->image, 100 * PAGE);
-	assert_int_equal(far_take_bytes(other.far), 0);
+	assert_int_equal(both_read(f, &other, 0), 0);
 	close_mount(&other);
 }
 
 TEST_OF(f, a_reader_that_was_cancelled_waits_again_once_it_is_prepared)
 {
 	struct fixture other = other_mount(f);
-	struct begun one, two;
 
 	reader_cancel(other.reader);
 	assert_int_equal(reader_prepare(other.reader, READER_AUTO), 0);
-	far_hold(f->far, true);
-	begin_read(&one, f, 100, false);
-	begin_read(&two, &other, 100, true);
-	far_hold(f->far, false);
-	assert_int_equal(wait_for(&one.answer), 0);
-	assert_int_equal(wait_for(&two.answer), 0);
-	assert_int_equal(far_take_bytes(other.far), 0);
+	assert_int_equal(both_read(f, &other, 0), 0);
+	close_mount(&other);
+}
+
+TEST_OF(f, what_could_not_be_fetched_others_fetch)
+{
+	struct fixture other = other_mount(f);
+
+	assert_int_equal(both_read(f, &other, -ETIMEDOUT), 100 * PAGE);
 	close_mount(&other);
 }
 
@@ -741,22 +726,6 @@ TEST_OF(f, a_mount_that_hangs_holds_up_no_other_for_long)
 	assert_int_equal(far_take_bytes(other.far), 100 * PAGE);
 	far_hold(f->far, false);
 	assert_int_equal(wait_for(&begun.answer), 0);
-	close_mount(&other);
-}
-
-TEST_OF(f, what_could_not_be_fetched_others_fetch)
-{
-	struct fixture other = other_mount(f);
-	struct begun one, two;
-
-	f->far->error = -ETIMEDOUT;
-	far_hold(f->far, true);
-	begin_read(&one, f, 100, false);
-	begin_read(&two, &other, 100, true);
-	far_hold(f->far, false);
-	assert_int_equal(wait_for(&one.answer), -ETIMEDOUT);
-	assert_int_equal(wait_for(&two.answer), 0);
-	assert_int_equal(far_take_bytes(other.far), 100 * PAGE);
 	close_mount(&other);
 }
 
@@ -794,15 +763,9 @@ static unsigned count_threads(void)
 
 static void open_copies(const struct fixture *f, struct fixture all[COPIES])
 {
-	const struct reader_blocks_params params = {.disk = f->disk, .fill = true};
-
 	for (unsigned i = 0; i < COPIES; i++) {
 		all[i] = *f;
-		all[i].far = far_at(NAME, false);
-		assert_int_equal(reader_blocks_new(&all[i].far->reader, &params, &all[i].reader),
-				 0);
-		reader_known(all[i].reader, &i, sizeof(i));
-		assert_int_equal(reader_prepare(all[i].reader, READER_AUTO), 0);
+		open_copy(&all[i], far_at(NAME, false), true, i + 1);
 	}
 }
 

@@ -139,6 +139,13 @@ class Server:
         lines = log.read_text().splitlines() if log.exists() else []
         return [tuple(line.split("|")) for line in lines]
 
+    def sent(self, tails=True):
+        """Bytes of ranges that it has given; `tails`: also of those "-N"."""
+        wanted = [range.removeprefix("bytes=").split("-") for status, _, range, _, _ in self.asked()
+                  if status == "206"]
+        return sum(int(end) - int(begin) + 1 if begin else int(end) * tails
+                   for begin, end in wanted)
+
     def forget(self):
         os.truncate(self.place / "access.log", 0)
 

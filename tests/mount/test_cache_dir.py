@@ -90,15 +90,6 @@ def test_another_pack_of_that_name_has_a_copy_of_its_own(place, cache, point):
     assert len(copies(cache)) == 2
 
 
-def test_the_same_pack_by_another_path_to_it_shares_the_copy(bulk, cache, place, point):
-    with foldfs.mounted(bulk[1], point, option(cache), "--prefetch") as mounted:
-        wait_until(is_complete(mounted))
-    (place / "elsewhere").symlink_to(bulk[1])
-    with foldfs.mounted(place / "elsewhere", point, option(cache)) as mounted:
-        assert trees.content(mounted) == trees.content(bulk[0])
-        assert disk(mounted)["far_bytes"] == 0
-
-
 @pytest.mark.parametrize("how", ["--readahead=0", "--prefetch"])
 def test_a_pack_that_is_mounted_twice_has_one_copy(bulk, cache, place, mount, how):
     (place / "elsewhere").symlink_to(bulk[1])
@@ -458,24 +449,18 @@ def server(bulk, place):
     server.stop()
 
 
-def sent(server):
-    """Bytes of ranges that were asked for."""
-    wanted = [line[2].removeprefix("bytes=").split("-") for line in server.asked()]
-    return sum(int(end) - int(begin) + 1 for begin, end in wanted if begin and end)
-
-
 def test_each_byte_comes_over_the_network_once(bulk, server, cache, point):
     url = server.url(bulk[1].name)
     with foldfs.mounted(url, point, option(cache), "--prefetch") as mounted:
         assert trees.content(mounted) == trees.content(bulk[0])
         wait_until(is_complete(mounted))
     # Twice at most what readers asked for while it was under way.
-    assert sent(server) < 1.5 * bulk[1].stat().st_size
+    assert server.sent(tails=False) < 1.5 * bulk[1].stat().st_size
     server.forget()
     with foldfs.mounted(url, point, option(cache)) as mounted:
         assert trees.content(mounted) == trees.content(bulk[0])
         assert disk(mounted)["far_bytes"] == 0
-    assert sent(server) < 2 * MIB
+    assert server.sent(tails=False) < 2 * MIB
 
 
 def test_what_lies_between_the_files_that_are_read_is_right_in_the_copy(server, cache, point):
@@ -533,17 +518,6 @@ def test_who_is_refused_by_the_server_gets_no_copy(bulk, server, cache, point):
     fetch(cache, url)
     server.restart(access="ngx.exit(403)")
     assert "403" in run(foldfs.FOLDFS, option(cache), url, point, status=1).err
-
-
-def test_damage_is_fetched_again_from_the_server(bulk, server, cache, point):
-    url = server.url(bulk[1].name)
-    fetch(cache, url)
-    (copy,) = copies(cache)
-    damage(copy / "data")
-    with foldfs.mounted(url, point, option(cache)) as mounted:
-        assert trees.content(mounted) == trees.content(bulk[0])
-        assert disk(mounted)["damaged"] > 0
-        wait_until(is_complete(mounted))
 
 
 # --- what another has given ----------------------------------------------------------------

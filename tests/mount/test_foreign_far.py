@@ -50,17 +50,6 @@ WRITERS = {"tar": foreign.write_tar, "zip": foreign.write_zip, "lmdb": write_lmd
            "parquet": write_parquet}
 
 
-def sent(web):
-    """Bytes of ranges that were asked for."""
-    total = 0
-    for status, _, wanted, *_ in web.asked():
-        if status != "206":
-            continue
-        begin, _, end = wanted.removeprefix("bytes=").partition("-")
-        total += int(end) - int(begin) + 1 if begin and end else int(end or 0)
-    return total
-
-
 @pytest.fixture
 def shown(point):
     """What a mount shows, and its counters of the disk cache."""
@@ -108,7 +97,7 @@ def test_a_scan_asks_for_little_of_a_large_file(web, kind):
     (WRITERS | {"beton": write_beton})[kind](path, files)
     assert run(FOLDPACK, "list", web.url(path.name)).out.count("\n") == 200
     # Besides its ends, which are asked for before it is known what it is.
-    assert sent(web) - MIB - MIB // 16 < path.stat().st_size / 10
+    assert web.sent() - MIB - MIB // 16 < path.stat().st_size / 10
 
 
 def labeled(kind, number):
@@ -126,14 +115,14 @@ def test_of_records_with_labels_both_ends_are_asked_for(web, kind):
                              subdir=False)
     listed = run(FOLDPACK, "list", web.url(kind)).out.split()
     assert len(listed) == 300 and listed[0].startswith("0000/")
-    assert sent(web) - MIB - MIB // 16 < path.stat().st_size / 20
+    assert web.sent() - MIB - MIB // 16 < path.stat().st_size / 20
 
 
 def test_a_tar_is_asked_for_once_in_large_pieces(web):
     path = web.folder / "large.tar"
     foreign.write_tar(path, {f"{number:04}.jpg": photo(number, 300_000) for number in range(200)})
     assert run(FOLDPACK, "list", web.url(path.name)).out.count("\n") == 200
-    assert sent(web) < path.stat().st_size + 8 * MIB
+    assert web.sent() < path.stat().st_size + 8 * MIB
     assert len(web.asked()) < 40
 
 
@@ -143,7 +132,7 @@ def test_columns_of_parquet_are_read_in_large_pieces(web):
     write_parquet(path, {f"{number % 5}/{number:04}.jpg": photo(number, 300_000)
                          for number in range(200)})
     assert run(FOLDPACK, "list", web.url(path.name)).out.count("\n") == 200
-    assert sent(web) < path.stat().st_size + 8 * MIB
+    assert web.sent() < path.stat().st_size + 8 * MIB
     assert len(web.asked()) < 60
 
 
@@ -184,7 +173,7 @@ def test_shards_on_a_server_are_one_tree(shards, shown, cache, indexes, cached):
 def test_fetched_shards_are_mounted_without_the_server(shards, web, shown, cache):
     assert fetch(cache, shards).err.count("all good") == 4
     # Once, with both ends before it is known what it is.
-    assert sent(web) < 1.2 * sum(map(len, FILES.values())) + 4 * 2 * MIB
+    assert web.sent() < 1.2 * sum(map(len, FILES.values())) + 4 * 2 * MIB
     web.stop()
     tree, disk = shown(shards, f"--cache-dir={cache}", "--retry=0")
     assert tree == FILES
@@ -211,7 +200,7 @@ def test_a_mount_reads_what_was_fetched(container, web, shown, cache):
     tree, disk = shown(url, f"--cache-dir={cache}")
     assert tree == FILES
     assert disk["state"] == "complete" and disk["far_bytes"] == 0
-    assert sent(web) < 2 * MIB
+    assert web.sent() < 2 * MIB
 
 
 def test_a_damaged_copy_is_mended(container, web, shown, cache):
@@ -333,7 +322,7 @@ def test_an_interrupted_fetch_goes_on(web, cache, shown):
     web.restart()
     web.forget()
     assert "all good" in fetch(cache, url).err
-    assert sent(web) < path.stat().st_size - 4 * MIB
+    assert web.sent() < path.stat().st_size - 4 * MIB
     assert shown(url, f"--cache-dir={cache}")[0] == files
 
 
@@ -342,7 +331,7 @@ def test_what_does_not_fit_is_refused_before_it_is_read(container, web, cache):
     web.forget()
     assert "no room" in run(FOLDPACK, "fetch", f"--cache-dir={cache},2M",
                             web.url(container.name), status=1).err
-    assert sent(web) < 3 * MIB
+    assert web.sent() < 3 * MIB
 
 
 # --- another object at the URL --------------------------------------------------------------------
@@ -403,7 +392,7 @@ def test_only_the_shard_that_was_replaced_is_read_again(shards, web, shown, cach
     assert disk["near_bytes"] > 0 and disk["far_bytes"] == 0
     web.forget()
     assert fetch(cache, shards).err.count("all good") == 4
-    assert sent(web) < sum(map(len, FILES.values())) / 2 + 4 * 2 * MIB
+    assert web.sent() < sum(map(len, FILES.values())) / 2 + 4 * 2 * MIB
     web.stop()
     assert shown(shards, f"--cache-dir={cache}", "--retry=0")[0] == CHANGED
 

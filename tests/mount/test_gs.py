@@ -47,20 +47,6 @@ def test_a_bucket_is_read_with_hmac_keys(store, mount, monkeypatch):
     assert not store.refused
 
 
-def test_keys_are_found_in_a_profile(store, place):
-    (place / ".aws").mkdir()
-    (place / ".aws/credentials").write_text(
-        f"[here]\naws_access_key_id = {store.KEYS.access}\n"
-        f"aws_secret_access_key = {store.KEYS.secret}\n")
-    assert info(store, "--profile=here")
-
-
-def test_keys_of_a_session_of_amazon_are_not_for_google(machine, monkeypatch):
-    set_keys(monkeypatch, machine.KEYS._replace(token="of.Amazon"))
-    assert info(machine)
-    assert all(sent.startswith("Bearer ") for sent in machine.sent)
-
-
 def test_keys_of_amazon_do_not_go_to_google(store, monkeypatch, place):
     """Who has them uses both clouds."""
     (place / ".aws").mkdir()
@@ -123,12 +109,6 @@ def test_a_token_of_the_machine_goes_to_google_alone(machine):
     run(FOLDPACK, "info", "--retry=0", "--endpoint=https://storage.googleapis.com.invalid", PACK,
         status=1)
     assert not machine.sessions
-
-
-def test_a_token_is_not_sent_in_clear(store, monkeypatch):
-    monkeypatch.setenv("FOLDFS_TOKEN", "secret")
-    said = run(FOLDPACK, "info", "--endpoint=http://example.invalid", PACK, status=1).err
-    assert said == f"foldpack: {PACK}: tokens are sent by https only\n"
 
 
 def test_public_objects_need_nothing(store, mount):

@@ -97,16 +97,6 @@ def test_a_presigned_url_that_has_ended_is_refused(gateway):
 
 
 @pytest.mark.alone
-def test_without_credentials_the_refusal_says_where_they_were_looked_for(gateway, home):
-    said = failed(FOLDPACK, "info", f"--endpoint={gateway.endpoint}", PACK)
-    assert said == (
-        f"foldpack: {PACK}: access denied (403); no credentials: AWS_ACCESS_KEY_ID is not set, "
-        "AWS_WEB_IDENTITY_TOKEN_FILE is not set, no keys of profile 'default' in "
-        f"{home}/.aws/credentials and {home}/.aws/config, AWS_CONTAINER_CREDENTIALS_* are not "
-        "set, AWS_EC2_METADATA_DISABLED is true\n")
-
-
-@pytest.mark.alone
 def test_anonymous_asks_without_the_credentials_that_there_are(signed):
     assert failed(FOLDPACK, "info", "--anonymous", PACK) == (
         f"foldpack: {PACK}: access denied (403); --anonymous asks without credentials\n")
@@ -419,9 +409,3 @@ def test_what_a_server_says_of_a_refusal_is_said(data):
     assert failed(FOLDPACK, "info", "--anonymous", PACK) == (
         f"foldpack: {PACK}: access denied (403); --anonymous asks without credentials; the server "
         "says: no policy of the bucket allows this\n")
-
-
-def test_a_profile_that_is_not_there_is_an_error(data, home):
-    assert failed(FOLDPACK, "info", "--profile=nobody", PACK) == (
-        f"foldpack: {PACK}: there is no profile 'nobody' in {home}/.aws/credentials and "
-        f"{home}/.aws/config\n")

@@ -1,8 +1,7 @@
-#include "remote/curl.h"
-
+#include "remote/fetch.h"
 #include "base/scope.h"
 #include "remote/bounds.h"
-#include "remote/fetch.h"
+#include "remote/curl.h"
 #include "remote/url.h"
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 /* One thread, one curl multi handle, epoll. libcurl says which sockets to watch, and when to call
  * it next (multi_socket_action). For small ranges this takes a third less processor time than
  * poll(2) on all sockets each time. */
-#include "remote/curl.h"
-
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/math.h"

@@ -1,5 +1,5 @@
 #include "remote/http_slot.h"
-
+#include "base/math.h"
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -50,25 +50,21 @@ static size_t keep_text(struct http_slot *slot, const char *data, size_t len)
 	return slot->cut_off ? 0 : len;
 }
 
-/* Returns less than len if the memory ends. */
-static size_t scatter(struct http_slot *slot, const char *data, size_t len)
+/* Into the transfer's memory, behind what it has. Returns less than len if that ends. */
+static size_t scatter(struct http_transfer *transfer, const char *data, size_t len)
 {
-	struct http_transfer *transfer = slot->transfer;
+	uint64_t skip = transfer->got;
 	size_t done = 0;
 
-	while (done < len && slot->piece < transfer->count) {
-		const struct iovec *iov = &transfer->iov[slot->piece];
-		size_t room = iov->iov_len - slot->within;
-		size_t some = len - done < room ? len - done : room;
+	for (int i = 0; i < transfer->count && done < len; i++) {
+		const struct iovec *iov = &transfer->iov[i];
+		size_t within = min(skip, iov->iov_len),
+		       some = min(iov->iov_len - within, len - done);
 
-		if (iov->iov_base)
-			memcpy((char *)iov->iov_base + slot->within, data + done, some);
+		if (iov->iov_base && some)
+			memcpy((char *)iov->iov_base + within, data + done, some);
+		skip -= within;
 		done += some;
-		slot->within += some;
-		if (slot->within == iov->iov_len) {
-			slot->piece++;
-			slot->within = 0;
-		}
 	}
 	transfer->got += done;
 	return done;
@@ -85,7 +81,7 @@ static size_t take_body(char *data, size_t size, size_t count, void *context)
 			transfer->ops->accept(transfer, status_of(slot), slot->headers_text);
 	slot->decided = true;
 	atomic_fetch_add_explicit(transfer->received, count, memory_order_relaxed);
-	return slot->accepted ? scatter(slot, data, count) : keep_text(slot, data, count);
+	return slot->accepted ? scatter(transfer, data, count) : keep_text(slot, data, count);
 }
 
 /* libcurl has one code for all that is wrong with a certificate, and one for all else. OpenSSL
@@ -285,20 +281,6 @@ static int add_header(void *context, const char *line)
 	return curl_add_header(slot->curl, line, &slot->headers);
 }
 
-/* Forgets the last answer, and finds where in iov the body goes on. */
-static void reset(struct http_slot *slot, uint64_t got)
-{
-	const struct http_transfer *transfer = slot->transfer;
-
-	slot->decided = slot->accepted = slot->cut_off = false;
-	slot->headers_len = slot->header_bytes = slot->body_len = 0;
-	slot->headers_text[0] = slot->reason[0] = '\0';
-	slot->piece = 0;
-	while (slot->piece < transfer->count && got >= transfer->iov[slot->piece].iov_len)
-		got -= transfer->iov[slot->piece++].iov_len;
-	slot->within = (size_t)got;
-}
-
 int http_slot_send(struct http_slot *slot, struct http_transfer *transfer, CURLM *multi,
 		   struct http_message *ret)
 {
@@ -309,7 +291,9 @@ int http_slot_send(struct http_slot *slot, struct http_transfer *transfer, CURLM
 	if (r < 0)
 		return r;
 	slot->transfer = transfer;
-	reset(slot, transfer->got);
+	slot->decided = slot->accepted = slot->cut_off = false;
+	slot->headers_len = slot->header_bytes = slot->body_len = 0;
+	slot->headers_text[0] = slot->reason[0] = '\0';
 	if (add_header(slot, "Accept-Encoding: identity") < 0 ||
 	    set(slot->easy, CURLOPT_URL, message.url) != CURLE_OK ||
 	    set(slot->easy, CURLOPT_RANGE, message.range) != CURLE_OK)

@@ -17,8 +17,6 @@ struct http_slot {
 
 	bool decided, accepted; /* whether the body goes into the transfer's memory */
 	bool cut_off;		/* we ended it: the rest of the body is not wanted */
-	int piece;		/* the next byte goes into this piece of the transfer's iov, */
-	size_t within;		/* of which this many bytes are filled */
 	size_t headers_len, body_len;
 	size_t header_bytes; /* of all lines that came */
 	char headers_text[HTTP_HEADERS], body[BOUND_REFUSAL + 1], reason[CURL_ERROR_SIZE];

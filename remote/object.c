@@ -1,5 +1,3 @@
-#include "remote/curl.h"
-
 #include "base/clock.h"
 #include "base/math.h"
 #include "base/scope.h"

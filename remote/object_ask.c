@@ -1,7 +1,5 @@
 /* What an object is asked for, and whether an answer is taken: of the right range, and of the same
  * object. */
-#include "remote/curl.h"
-
 #include "base/clock.h"
 #include "base/math.h"
 #include "base/scope.h"

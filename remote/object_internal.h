@@ -1,4 +1,4 @@
-/* What object.c and object_ask.c share. Needs libcurl's headers. */
+/* What object.c and object_ask.c share. */
 #pragma once
 
 #include "base/digest.h"

@@ -1,9 +1,7 @@
-#include "remote/curl.h"
-
+#include "remote/reader_remote.h"
 #include "base/math.h"
 #include "base/scope.h"
 #include "remote/object.h"
-#include "remote/reader_remote.h"
 #include <string.h>
 
 /* Bytes that all packs of a mount keep; what does not fit is read when it is asked for. */

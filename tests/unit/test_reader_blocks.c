@@ -680,7 +680,7 @@ static uint64_t both_read(struct fixture *f, struct fixture *other, int error)
 	far_hold(f->far, true);
 	begin_read(&one, f, 100, false);
 	begin_read(&two, other, 100, true);
-	assert_int_equal(other->far->asked, 0);
+	assert_int_equal(far_take_asked(other->far), 0);
 	far_hold(f->far, false);
 	assert_int_equal(wait_for(&one.answer), error);
 	assert_int_equal(wait_for(&two.answer), 0);

@@ -94,15 +94,15 @@ static int take_string(const char **at, char **ret)
 	return 0;
 }
 
-/* Any value; with `ret`, it is kept if it is a string, or with `number` one of digits. */
-static int take_value(const char **at, bool number, char **ret)
+/* Any value; with `ret`, it is kept if it is a string or a whole number. */
+static int take_value(const char **at, char **ret)
 {
 	size_t len, depth = 0;
 
 	if (take_character(at, '"'))
-		return ret && !number ? take_string(at, ret) : skip_string(at);
+		return ret ? take_string(at, ret) : skip_string(at);
 	len = strspn(*at, "+-.0123456789abcdefghijklmnopqrstuvwxyzE");
-	if (len && ret && number && strspn(*at, "0123456789") == len) {
+	if (len && ret && strspn(*at, "0123456789") == len) {
 		*ret = strndup(*at, len);
 		if (!*ret)
 			return -ENOMEM;
@@ -125,8 +125,7 @@ static int take_value(const char **at, bool number, char **ret)
 }
 
 /* Of members of the same name, the first that is kept counts. */
-static int take_object(const char **at, const char *const *names, bool numbers, char **ret,
-		       size_t count)
+static int take_object(const char **at, const char *const *names, char **ret, size_t count)
 {
 	if (!take_character(at, '{'))
 		return -EINVAL;
@@ -143,7 +142,7 @@ static int take_object(const char **at, const char *const *names, bool numbers, 
 			if (!ret[i] && strcmp(name, names[i]) == 0)
 				wanted = &ret[i];
 		if (r == 0)
-			r = take_value(at, numbers, wanted);
+			r = take_value(at, wanted);
 		if (r < 0)
 			return r;
 	} while (take_character(at, ','));
@@ -158,30 +157,19 @@ int answer_json_next(const char **at, const char *const *names, char **ret, size
 		return 1;
 	if (!first && !take_character(at, ','))
 		return -EINVAL;
-	return take_object(at, names, false, ret, count);
+	return take_object(at, names, ret, count);
 }
 
 int answer_json(const char *text, const char *name, char **ret)
 {
 	SCOPE_FREE char *found = NULL;
-	int r = take_object(&text, &name, false, &found, 1);
+	int r = take_object(&text, &name, &found, 1);
 
 	if (r == 0 && found)
 		*ret = steal_ptr(&found);
 	else if (r == 0)
 		r = 1;
 	return r;
-}
-
-int answer_json_number(const char *text, const char *name, uint64_t *ret)
-{
-	SCOPE_FREE char *found = NULL;
-	int r = take_object(&text, &name, true, &found, 1);
-
-	if (r < 0 || !found)
-		return r < 0 ? r : 1;
-	*ret = strtoull(found, NULL, 10);
-	return 0;
 }
 
 /* --- XML ------------------------------------------------------------------------------------ */

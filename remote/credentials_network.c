@@ -244,7 +244,7 @@ int credentials_of_google(const struct credentials_ask *ask, struct credentials 
 	const char *host = environment_get("GCE_METADATA_HOST") ?: "metadata.google.internal";
 	SCOPE(buf_release) struct buf answer = BUF_INIT;
 	SCOPE(buf_release) struct buf url = BUF_INIT;
-	uint64_t seconds;
+	SCOPE_FREE char *seconds = NULL;
 	int r;
 
 	if (!is_of_google(remote_google(ask->settings)))
@@ -260,12 +260,13 @@ int credentials_of_google(const struct credentials_ask *ask, struct credentials 
 		return err_set(err, 1, "the metadata server has no token: %d", r);
 	r = answer_json(answer.data, "access_token", &ret->token);
 	if (r == 0)
-		r = answer_json_number(answer.data, "expires_in", &seconds);
+		r = answer_json(answer.data, "expires_in", &seconds);
 	if (r == -ENOMEM)
 		return r;
-	if (r != 0 || seconds > INT32_MAX || strpbrk(ret->token, "\r\n"))
+	if (r != 0 || strlen(seconds) > 9 || strspn(seconds, "0123456789") != strlen(seconds) ||
+	    strpbrk(ret->token, "\r\n"))
 		return err_set(err, -EINVAL, "the answer of the metadata server has no token");
-	ret->expires = time(NULL) + (int64_t)seconds;
+	ret->expires = time(NULL) + atol(seconds);
 	return 0;
 }
 

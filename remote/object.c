@@ -1,13 +1,12 @@
+#include "remote/object.h"
 #include "base/clock.h"
 #include "base/math.h"
 #include "base/scope.h"
 #include "remote/bounds.h"
-#include "remote/object_internal.h"
 #include "remote/retry.h"
 #include "remote/url.h"
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <xxhash.h>
@@ -443,55 +442,4 @@ void object_free(struct object *object)
 	free(object->redirect);
 	free(object->shown);
 	free(object);
-}
-
-void object_cancel(struct object *object)
-{
-	atomic_store(&object->cancelled, true);
-	http_cancel(object->client);
-}
-
-void object_go_on(struct object *object)
-{
-	atomic_store(&object->cancelled, false);
-}
-
-void object_rest(struct object *object)
-{
-	http_end(object->client);
-}
-
-uint64_t object_size(const struct object *object)
-{
-	return atomic_load(&object->size);
-}
-
-void object_identity(const struct object *object, struct reader_identity *ret)
-{
-	bool stale = object_is_stale(object);
-
-	*ret = (struct reader_identity){
-		.size = object_size(object), .written = stale, .touched = stale};
-	if (!is_object_open(object))
-		return;
-	ret->object = object->named;
-	ret->written += object->modified;
-}
-
-bool object_is_stale(const struct object *object)
-{
-	return atomic_load(&object->stale);
-}
-
-void object_why(struct object *object, struct err *ret)
-{
-	SCOPE_LOCK(&object->lock);
-	*ret = object->why;
-}
-
-void object_stats(struct object *object, struct reader_stats *ret)
-{
-	http_stats(object->client, ret);
-	ret->first_byte_p50_us = histogram_quantile(&object->first_byte, 0.5);
-	ret->first_byte_p99_us = histogram_quantile(&object->first_byte, 0.99);
 }

@@ -5,23 +5,67 @@
  * What fails is asked for again (retry.h) for as long as the settings say, longer by the time that
  * the bytes that came take at HTTP_PACE; before a range has arrived, for OBJECT_OPENING at most.
  *
- * Threads: any may call object_get() and object_stats(). object_rest() and object_free() are called
- * alone. */
+ * The struct is for reader_remote.c, object.c and object_ask.c.
+ *
+ * Threads: any may call object_get(). object_free() is called alone. */
 #pragma once
 
-#include "base/err.h"
+#include "base/digest.h"
+#include "base/histogram.h"
 #include "base/reader.h"
+#include "remote/http.h"
 #include "remote/object_auth.h"
 #include "remote/remote.h"
-#include "remote/settings.h"
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/uio.h>
 
-#define OBJECT_OPENING 30 /* seconds */
+#define OBJECT_OPENING 30  /* seconds */
+#define OBJECT_RANGE   64  /* bytes of its text */
+#define TAGS_TEXT      512 /* bytes of an ETag, or a date; longer ones do not count */
+#define TAGS_HEAD      ((size_t)20 << 10)
 
-struct object;
+/* What tells the object from the next one at its URL.
+ *
+ * Servers say it by a strong ETag, or else by the time of the last modification. Those that a URL
+ * redirects to in turn, as the edges of a CDN, need not agree on an ETag. So that counts for the
+ * URL that gave it, up to its query. That there is the same object at another one is known if the
+ * server of the object's own URL has said so, by X-Linked-ETag, as the Hub does; otherwise by size
+ * and the first TAGS_HEAD bytes, which are to be looked at first: the superblock of a pack is among
+ * them. */
+struct object_tags {
+	char *url; /* that gave the next two; NULL: none has yet */
+	char etag[TAGS_TEXT], modified[TAGS_TEXT];
+	char linked[TAGS_TEXT];	      /* X-Linked-ETag; "": none */
+	char head[DIGEST_DIGITS + 1]; /* of the first bytes, */
+	size_t head_len;	      /* which are so many; 0: they have not been seen */
+};
+
+struct object {
+	char *shown;
+	struct object_auth *auth;
+	const struct remote_settings *settings;
+	struct remote *remote;
+	struct http_client *client;
+	struct histogram first_byte; /* us */
+	atomic_bool stale;	     /* it was replaced, for good */
+	atomic_bool cancelled;	     /* nothing is asked for again; see http_cancel() */
+	_Atomic uint64_t size;	     /* UINT64_MAX: not known yet, and neither are these: */
+	uint64_t named;	   /* another object at the URL has another number, in any process; 0:
+			      the server gives neither a strong ETag nor Last-Modified */
+	uint64_t modified; /* ns; 0: not known */
+
+	pthread_mutex_t lock;
+	struct err why; /* protected by lock: the last reason why a range could not be read */
+
+	/* What follows belongs to the thread of transfers alone. */
+	struct object_tags tags;
+	bool plain;		/* conditions are refused where they hold: answers tell */
+	char *redirect;		/* where the object's URL redirects to; NULL: nowhere */
+	unsigned turn;		/* changes when that, or the URL itself, does */
+	bool vouched;		/* the object's own server says that it is the same there */
+	uint64_t failing_since; /* since when nothing has succeeded, ns; 0: nothing has failed */
+	bool arrived;		/* a range has, as a whole */
+	bool said;		/* the user was told */
+	uint64_t given_up;	/* when the user was last told that a read was, ns; 0: never */
+};
 
 /* Called once, in the thread of transfers or the caller's. `result`: bytes read, or -errno. */
 typedef void object_done_fn(void *arg, int64_t result);
@@ -44,21 +88,69 @@ void object_free(struct object *object);
 void object_get(struct object *object, const struct iovec *iov, int count,
 		const struct object_range *range, object_done_fn *done, void *arg);
 
-/* Bytes; known once a range has arrived. */
-uint64_t object_size(const struct object *object);
-bool object_is_stale(const struct object *object);
-/* Known as the size is. Another object at the same URL has another number, in any process; 0: the
- * server gives neither a strong ETag nor Last-Modified. */
-void object_identity(const struct object *object, struct reader_identity *ret);
+/* A range that is being read. */
+struct object_read {
+	struct http_transfer transfer; /* first */
+	struct object *object;
+	struct object_range range;
+	object_done_fn *done;
+	void *arg;
 
-/* The last reason why a range could not be read. */
-void object_why(struct object *object, struct err *ret);
+	/* Of this attempt: where it went, whether with a condition, and what was taken. */
+	unsigned turn;
+	bool redirected, conditional, accepted;
+	int error; /* what is wrong with the answer; 0: nothing */
+	struct err why;
+	uint64_t begun;	   /* when it was asked for first, ns; 0: it was not */
+	uint64_t expected; /* bytes in all, as an answer has said; 0: none has yet */
+	uint64_t failed; /* when it first failed, ns, and later for what has come; 0: it has not */
+	uint64_t got;	 /* after the attempt before */
+	unsigned tries;	 /* since bytes came last */
+	unsigned brief, hops, refusals;
+	char text[OBJECT_RANGE];
 
-/* Until object_go_on(), nothing is asked for again, and what is ahead ends with -ECANCELED. */
-void object_cancel(struct object *object);
-void object_go_on(struct object *object);
+	/* The beginning of the object at another URL, which comes before anything else is taken
+	 * from there: iov_base is NULL, or the transfer goes there, and what it is for waits here.
+	 */
+	struct iovec look;
+	const struct iovec *iov;
+	int count;
+	uint64_t had, had_expected;
+};
 
-/* What is under way ends with -ECANCELED, before it returns. */
-void object_rest(struct object *object);
+static inline struct object_read *read_of(struct http_transfer *transfer)
+{
+	return (struct object_read *)transfer;
+}
 
-void object_stats(struct object *object, struct reader_stats *ret);
+static inline uint64_t object_size(const struct object *object)
+{
+	return atomic_load(&object->size);
+}
+
+static inline bool is_object_open(const struct object *object)
+{
+	return atomic_load(&object->size) != UINT64_MAX;
+}
+
+/* The URL that is asked now. */
+static inline const char *object_url(const struct object *object)
+{
+	return object->redirect ? object->redirect : object->auth->url;
+}
+
+/* object_ask.c. As struct http_transfer_ops has them. */
+int object_prepare(struct http_transfer *transfer, struct http_message *ret);
+bool object_accept(struct http_transfer *transfer, unsigned status, const char *headers);
+
+/* The transfer goes on with what it is for. Without a look, does nothing. */
+void object_end_look(struct object_read *read);
+/* These headers are of an answer of object_url(), and of the object. Returns 0 or -ENOMEM. */
+int object_take_tags(struct object *object, const char *headers, uint64_t total);
+
+/* The server of the object's own URL redirects. Returns whether that leads to the object for sure;
+ * *ret_other: to another one. */
+bool object_tags_link(struct object_tags *tags, const char *headers, bool *ret_other);
+/* The first `len` bytes of the object; and whether these are they. */
+void object_tags_see(struct object_tags *tags, const void *data, size_t len);
+bool object_tags_match(const struct object_tags *tags, const void *data);

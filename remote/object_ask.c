@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/math.h"
 #include "base/scope.h"
-#include "remote/object_internal.h"
+#include "remote/object.h"
 #include "remote/retry.h"
 #include "remote/url.h"
 #include <inttypes.h>

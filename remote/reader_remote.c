@@ -227,7 +227,7 @@ static int remote_prepare(struct reader *reader, enum reader_io io)
 	(void)io;
 	unlist_ends(remote_of(reader));
 	forget_kept(remote_of(reader), false);
-	object_go_on(remote_of(reader)->object);
+	atomic_store(&remote_of(reader)->object->cancelled, false);
 	return 0;
 }
 
@@ -277,7 +277,10 @@ static void remote_submit(struct reader *reader, struct reader_request *request)
 
 static void remote_cancel(struct reader *reader)
 {
-	object_cancel(remote_of(reader)->object);
+	struct object *object = remote_of(reader)->object;
+
+	atomic_store(&object->cancelled, true);
+	http_cancel(object->client);
 }
 
 static ssize_t remote_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
@@ -327,12 +330,20 @@ static bool remote_bad(struct reader *reader, uint64_t offset, uint64_t len)
 {
 	(void)offset;
 	(void)len;
-	return !object_is_stale(remote_of(reader)->object);
+	return !atomic_load(&remote_of(reader)->object->stale);
 }
 
 static int remote_identity(struct reader *reader, struct reader_identity *ret)
 {
-	object_identity(remote_of(reader)->object, ret);
+	const struct object *object = remote_of(reader)->object;
+	bool stale = atomic_load(&object->stale);
+
+	*ret = (struct reader_identity){
+		.size = object_size(object), .written = stale, .touched = stale};
+	if (is_object_open(object)) {
+		ret->object = object->named;
+		ret->written += object->modified;
+	}
 	return 0;
 }
 
@@ -344,12 +355,16 @@ static void remote_hints(const struct reader *reader, struct reader_hints *ret)
 
 static void remote_stats(struct reader *reader, struct reader_stats *ret)
 {
-	object_stats(remote_of(reader)->object, ret);
+	struct object *object = remote_of(reader)->object;
+
+	http_stats(object->client, ret);
+	ret->first_byte_p50_us = histogram_quantile(&object->first_byte, 0.5);
+	ret->first_byte_p99_us = histogram_quantile(&object->first_byte, 0.99);
 }
 
 static void remote_rest(struct reader *reader)
 {
-	object_rest(remote_of(reader)->object);
+	http_end(remote_of(reader)->object->client);
 }
 
 static void remote_free(struct reader *reader)
@@ -358,7 +373,7 @@ static void remote_free(struct reader *reader)
 
 	unlist_ends(remote);
 	if (remote->object)
-		object_rest(remote->object);
+		http_end(remote->object->client);
 	forget_kept(remote, false);
 	object_free(remote->object);
 	pthread_cond_destroy(&remote->come);
@@ -423,8 +438,10 @@ static int get_ends(struct reader_remote *remote, bool whole, struct err *err)
 	struct kept *tail = whole ? NULL : ask_for_end(remote, REMOTE_TAIL, true);
 	int r = keep_end(remote, head, false);
 
-	if (r < 0 && head)
-		object_why(remote->object, err);
+	if (r < 0 && head) {
+		SCOPE_LOCK(&remote->object->lock);
+		*err = remote->object->why;
+	}
 	keep_end(remote, tail, true);
 	return r;
 }

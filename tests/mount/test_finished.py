@@ -155,7 +155,7 @@ def test_images_that_were_made_smaller_are_compared_by_their_times(place):
     create(source, pack, "--resize=16")
     assert "nothing to resume" in create(source, pack, "--resize=16").err
     write_tar(source, {"c/2.jpg": pictures.jpeg(pictures.noise((64, 48)))})
-    assert "'c/1.jpg' differs" in create(source, pack, "--resize=16", status=1).err
+    assert "'c/2.jpg' differs" in create(source, pack, "--resize=16", status=1).err
 
 
 # --- a folder ---------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ static int unpacked(const struct buf *packed, size_t len, struct buf *ret, struc
 	int r;
 
 	assert_int_equal(io_pwrite_full(from, packed->data, len, 0), 0);
-	r = unpack_stream(from, to, &behind, err);
+	r = unpack(NULL, from, to, &behind, err);
 	size = lseek(to, 0, SEEK_END);
 	ret->len = 0;
 	assert_int_equal(buf_reserve(ret, (size_t)size + 1), 0);

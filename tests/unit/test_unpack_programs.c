@@ -27,7 +27,7 @@ TEST(a_program_that_is_missing_is_named_and_no_damage)
 	uint64_t behind;
 
 	assert_int_equal(io_pwrite_full(from, XZ, sizeof(XZ), 0), 0);
-	assert_int_equal(unpack_stream(from, to, &behind, &err), -EOPNOTSUPP);
+	assert_int_equal(unpack(NULL, from, to, &behind, &err), -EOPNOTSUPP);
 	assert_non_null(strstr(err.text, "libarchive cannot decompress it: "));
 	assert_non_null(strstr(err.text,
 			       "unable to run program \"no-such-xz -d\"; install that "

@@ -1,25 +1,25 @@
 /* foldpack create: what its parts share.
  *
- *	cmd_create.c		calls the others in order
+ *	cmd_create.c		makes a pack: calls the others in order
  *	create_options.c	the command line
- *	create_slices.c		several packs of one folder
- *	handover.c		gives them to a command
+ *	create_shards.c		several packs of one folder
+ *	create_source.c		what SOURCE is; import/ looks through it
  *	create_since.c		what an older pack has of it
- *	create_store.c		brings files from an importer through the pipeline into a builder
- *	create_sample.c		estimates the result from some of the files
- *	create_images.c		checks and transforms their bytes
- *	create_programs.c	asks other programs about these
+ *	create_store.c		the way of a file: asked for, read, checked, shaped, stored
+ *	create_images.c		checks and shapes its bytes
  *	create_annotations.c	what would no longer fit them
  *	create_inputs.c		bad inputs, and what is said of them
  *	create_rest.c		what may not be meant
+ *	create_summary.c	failures, labels, the summary
  *	create_finished.c	whether a finished pack is what was asked for
- *	create_say.c		failures, the summary */
+ *
+ * What the last four print is asked for by create_messages.h. */
 #pragma once
 
 #include "pack/delta.h"
 #include "pack/labels.h"
+#include "pack/shard.h"
 #include "pack/tool/cli/cmd.h"
-#include "pack/tool/create/create_slices.h"
 #include "pack/tool/image/transform.h"
 #include "pack/tool/import/entry_table.h"
 #include "pack/tool/import/import_dir.h"
@@ -39,7 +39,13 @@ struct create_options {
 	int store;	       /* enum transform_store, less one; -1: none */
 	struct opt_list touch; /* images whose paths match one of these are changed; none: all */
 	const char *order_text, *bad_list, *program; /* of --filter */
-	struct slice_options cut;
+	struct create_cut {
+		uint64_t size;	       /* most of one pack; 0: any */
+		const char *done;      /* the command that each pack is handed to; NULL: none */
+		const char *part;      /* "K/N"; NULL: the whole */
+		uint32_t first, many;  /* parsed `part`; many is 0: the whole */
+		char text[SHARD_TEXT]; /* pack/shard.h, of one pack; "": the whole */
+	} cut;
 	struct opt_list since;	      /* the base; none: the pack is no delta */
 	char base_lines[DELTA_LINES]; /* the options that name the base */
 	struct filter filter;
@@ -52,14 +58,24 @@ struct create_counts {
 	uint64_t bytes_in;     /* of files that were packed, as the source has them */
 	uint64_t made;	       /* files that were changed */
 	uint64_t masks;	       /* of these, images that were resized by the nearest pixel */
+	uint64_t left;	       /* images that were not transformed */
 	uint64_t images;       /* that were found by their headers */
 	uint64_t skipped;      /* inputs left out */
 	uint64_t kept;	       /* bad ones that were packed anyway */
 	uint64_t refused;      /* bad ones for which the run fails at its end */
 	uint64_t named_only;   /* files with the name of an image but no header, packed */
 	uint64_t unsure;       /* images that PIL, which is not there, would have checked */
-	uint64_t empty;	       /* directories without a file */
-	uint64_t dangling;     /* links to what was left out */
+	uint64_t compared;     /* files that the interrupted run had, compared with the source */
+};
+
+/* Which of several packs of one folder a run makes. */
+struct create_slice {
+	struct slices *slices;	   /* NULL: all of SOURCE goes into one pack */
+	bool owned;		   /* this run frees them */
+	uint32_t number;	   /* of the slice that is packed */
+	uint64_t later;		   /* bytes of files that later packs get */
+	struct handover *handover; /* of all packs of the run; NULL: they stay */
+	struct buf scanned;	   /* lines of the bad list, from the scan before the first pack */
 };
 
 struct create {
@@ -68,7 +84,7 @@ struct create {
 	char **sources;	     /* and all of them */
 	size_t source_count;
 	int root;		    /* the source, open */
-	struct create_flaws *flaws; /* of an archive */
+	struct create_flaws *flaws; /* of a source that is no folder */
 	struct dataset *dataset;    /* the source is a pack, several, or of another format */
 	struct create_since *since; /* NULL: the pack is no delta */
 	struct transform how;
@@ -78,7 +94,7 @@ struct create {
 	const struct photo_names *images; /* that may be resized; NULL: it does not matter */
 	double began;			  /* a progress_now() */
 	struct import_watch watch;
-	struct slice_run slice;
+	struct create_slice slice;
 	struct import *import;
 	struct builder *builder;
 	struct labels labels;	   /* of the source */
@@ -90,12 +106,30 @@ struct create {
 	struct create_left {
 		char *why;
 		uint64_t images;
-	} left[LEFT_REASONS]; /* images that were not transformed, by why */
+	} left[LEFT_REASONS]; /* images that were not transformed */
 	uint64_t need;	      /* bytes that the pack will take, about; 0: not known */
-	uint64_t compared;    /* files that the interrupted run had, compared with the source */
 	bool vain; /* going on would fail again: SOURCE has changed, or a call is refused */
 	struct create_counts counts;
 };
+
+#define CREATE_REPORTED (-ECANCELED) /* a failure that was printed */
+#define CREATE_REFUSED	(-ELIBSCN)   /* the same for a request that is refused: exit status 2 */
+#define CREATE_DAMAGED	(-ELIBBAD)   /* the same for a source that is damaged: exit status 3 */
+
+/* --- cmd_create.c --- */
+
+void create_release(struct create *create);
+/* Makes one pack, of all of SOURCE or of a slice. An exit status. */
+int create_pack(struct create *create);
+/* Prints a failure, and returns the exit status for it. */
+int create_failed(struct create *create, int error);
+/* Ends the process by the signal that came. */
+int create_interrupted(struct create *create);
+/* What to scan of a folder, and how, into create->builder. */
+struct import_dir_params create_folder_params(const struct create *create);
+/* Makes the importer, which adds all of the source to create->builder. 0, CREATE_REPORTED, or as
+ * import_ops.next(). */
+int create_import(struct create *create);
 
 /* --- create_options.c --- */
 
@@ -109,63 +143,38 @@ int create_options_take(struct create *create);
 
 /* Prints a usage error. Returns EXIT_USAGE. */
 int create_usage_error(const char *text);
-
 /* Sets text to the options that decide what the pack holds, for `info` and for a run that resumes:
  * a line "name=value" each, with \n and \\ for newline and backslash. 0 or -ENOMEM. */
 int create_options_text(const struct create *create, struct buf *text);
 
-/* --- failures --- */
+/* --- create_shards.c --- */
 
-#define CREATE_REPORTED (-ECANCELED) /* a failure that was printed */
-#define CREATE_REFUSED	(-ELIBSCN)   /* the same for a request that is refused: exit status 2 */
-#define CREATE_DAMAGED	(-ELIBBAD)   /* the same for a source that is damaged: exit status 3 */
+/* Of create_options_take(). */
+int create_take_cut(struct create *create);
+/* Whether SOURCE is to be cut. */
+bool create_is_cut(const struct create *create);
+/* Cuts SOURCE, and makes its packs. An exit status. */
+int create_shards(struct create *create);
+/* Waits for the command of the last pack, if there is one. 0; -EINTR: it was not taken, as a signal
+ * came; or -ENOMEM. */
+int create_await_handover(struct handover *handover);
 
-/* Prints what failed and what can be done, after the path of the pack, unless that was printed.
- * Returns CREATE_REPORTED, or `error` if it was one of these. */
-int create_fail(struct create *create, int error, const struct err *err);
+/* --- create_source.c --- */
 
-/* Warns if there seems to be too little room. CREATE_REPORTED if not even the bytes of the files
- * fit, unless options.anyway is set, as for a filesystem that compresses; else 0. */
-int create_check_space(struct create *create);
+/* Opens SOURCE as what it is: a folder, a file that a script reads, or anything that a mount could
+ * read, also from a pipe. Returns EXIT_DONE, or the status to end with after an error was printed.
+ */
+int create_open_source(struct create *create);
+/* Whether the source is a tar or zip, or several, as a dataset. */
+bool create_is_archive(const struct create *create);
+void create_flaws_free(struct create *create);
 
-/* --- what is printed: each returns 0 or -ENOMEM unless it says otherwise --- */
+/* --- create_store.c --- */
 
-/* If images are stored decoded: prints who cannot read them. */
-void create_warn_of_bitmaps(const struct create *create);
-
-/* Prints how many links lead out of the pack, and what can be done where they can be followed. */
-int create_name_links(struct create *create);
-/* Once all files are stored: names the links to what was left out, and the directories without a
- * file, which loaders take for classes and then refuse. For a tar also names the links that lead
- * out, and a single folder around everything, which loaders take for the only class. */
-int create_name_rest(struct create *create);
-
-/* Gives the pack its name, and prints what is in it: in words, and as JSON on standard output if
- * that was asked for. 0, CREATE_REPORTED or -ENOMEM. */
-int create_finish(struct create *create);
-/* The same, of any pack. */
-int create_print_json(const struct create *create, const struct builder_summary *summary,
-		      double seconds);
-/* Prints how many inputs were left out, if any were. */
-void create_say_skipped(const struct create *create);
-/* Prints that PACK is finished; or that it was made with other options or of another source. Of a
- * folder some files and folders are looked for, by size and time; of anything else all files, by
- * size, time and checksum, and some of those without a checksum by their bytes. Sets
- * counts.skipped. An exit status. */
-int create_say_finished(struct create *create);
-/* Prints what an interrupted run left to go on with; false: nothing. */
-bool create_say_kept(struct create *create, const char *words);
-
-/* --- runs --- */
-
-/* What to scan and how, into create->builder. */
-struct import_dir_params create_folder_params(const struct create *create);
-/* Takes the folder as the importer. 0, CREATE_REPORTED, or as import_dir_new(). */
-int create_open_folder(struct create *create, const struct import_dir_params *params);
-
-/* Brings all files of the importer through the pipeline, and gives them in order to `use`, which
- * returns 0 to go on. Returns 0, what `use` returned, CREATE_REPORTED, -EINTR (a signal came) or
+/* Stores all files of the importer. 0, CREATE_REPORTED, CREATE_REFUSED, -EINTR (a signal came) or
  * -ENOMEM. */
-int create_run(struct create *create, int (*use)(struct create *create, struct item *item));
-/* Stores all files of the importer. As create_run(), or CREATE_DAMAGED. */
 int create_store(struct create *create);
+/* Reads a large file before it is stored, in pieces of FORMAT_EXTENT. 0, what `use` returned to
+ * stop, -ENOMEM, or the error of the source, which mostly is in item->error, too. */
+int create_read_large(struct create *create, struct item *item,
+		      int (*use)(void *context, const void *data, size_t len), void *context);

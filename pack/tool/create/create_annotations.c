@@ -7,8 +7,7 @@
 #include "base/size.h"
 #include "pack/image_kind.h"
 #include "pack/tool/create/create_images.h"
-#include "pack/tool/create/create_inputs.h"
-#include "pack/tool/work/interrupt.h"
+#include "pack/tool/create/create_messages.h"
 #include <fcntl.h>
 #include <string.h>
 
@@ -34,18 +33,11 @@ int create_refuse_annotations(struct create *create, const char *path,
 
 /* --- names of images -------------------------------------------------------------------------- */
 
-/* Other kinds are not resized. */
-static bool is_resized_kind(const char *name)
-{
-	enum format_image kind = image_named(name, strlen(name));
-
-	return kind == IMAGE_JPEG || kind == IMAGE_PNG || kind == IMAGE_WEBP;
-}
-
 int create_list_images(struct create *create, const struct builder *entries, uint64_t count)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	char name[FORMAT_NAME_MAX + 1];
+	enum format_image kind;
 	int r = 0;
 
 	if (create->options.anyway || (!create->options.resize && !create->options.max_side))
@@ -55,7 +47,9 @@ int create_list_images(struct create *create, const struct builder *entries, uin
 		if (builder_kind(entries, id) == FORMAT_DIRECTORY)
 			continue;
 		builder_name(entries, id, name);
-		if (!is_resized_kind(name))
+		kind = image_named(name, strlen(name));
+		/* Other kinds are not resized. */
+		if (kind != IMAGE_JPEG && kind != IMAGE_PNG && kind != IMAGE_WEBP)
 			continue;
 		if (create->options.touch.count)
 			r = builder_path(entries, id, &path);
@@ -73,43 +67,22 @@ static void release_scan(struct annotations_scan **scan)
 	annotations_free(*scan);
 }
 
-void create_look_for_places(const struct create *create, struct item *item)
+static int feed_scan(void *scan, const void *data, size_t len)
+{
+	return annotations_feed(scan, data, len);
+}
+
+int create_look_for_places(struct create *create, struct item *item)
 {
 	SCOPE(release_scan) struct annotations_scan *scan = NULL;
 	int r = annotations_begin(create->images, item->path.data, &scan);
 
 	if (r == 0)
-		r = annotations_feed(scan, item->bytes.data, item->bytes.len);
+		r = item_is_large(item) ? create_read_large(create, item, feed_scan, scan)
+					: annotations_feed(scan, item->bytes.data, item->bytes.len);
 	if (r == 0)
 		r = annotations_end(scan, &item->annotations);
-	if (r < 0)
-		item->error = r;
-}
-
-int create_look_through(const struct create *create, struct item *item)
-{
-	SCOPE(release_scan) struct annotations_scan *scan = NULL;
-	SCOPE_FREE char *part = malloc(PART);
-	struct import *import = create->import;
-	struct builder_source from;
-	int r = part ? annotations_begin(create->images, item->path.data, &scan) : -ENOMEM;
-
-	if (r < 0 || import->ops->open(import, item, &from) < 0)
-		return r;
-	for (uint64_t left = item->size, len; r == 0 && left; left -= len) {
-		len = min(left, PART);
-		if (interrupt_pending())
-			r = -EINTR;
-		else if (from.read(from.context, part, len) < 0)
-			r = 1;
-		else
-			r = annotations_feed(scan, part, len);
-	}
-	if (import->ops->close)
-		import->ops->close(import, item);
-	if (r == 0)
-		r = annotations_end(scan, &item->annotations);
-	return r < 0 ? r : 0;
+	return r == -ENOMEM || r == -EINTR ? r : 0;
 }
 
 /* --- ahead ------------------------------------------------------------------------------------ */

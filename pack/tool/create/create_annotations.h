@@ -12,12 +12,9 @@ int create_list_images(struct create *create, const struct builder *entries, uin
  * end in a refusal: 0, CREATE_REFUSED or -ENOMEM. */
 int create_look_ahead(struct create *create, const struct builder *entries, uint64_t count);
 
-/* Looks into a file that has been read, in any thread: sets item->annotations. */
-void create_look_for_places(const struct create *create, struct item *item);
-
-/* The same for one that is never in memory as a whole, before it is stored: 0, -EINTR or -ENOMEM.
- * What cannot be read is not looked at. */
-int create_look_through(const struct create *create, struct item *item);
+/* Looks into a file that has been read, in any thread, or into a large one, before it is stored:
+ * sets item->annotations. 0, -EINTR or -ENOMEM. What cannot be read is not looked at. */
+int create_look_for_places(struct create *create, struct item *item);
 
 /* Prints that a file would no longer fit images. Returns CREATE_REFUSED. */
 int create_refuse_annotations(struct create *create, const char *path,

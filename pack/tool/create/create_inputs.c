@@ -1,12 +1,15 @@
-#include "pack/tool/create/create_inputs.h"
-
+/* Bad inputs: their list, and what is said of them. */
+#include "base/io.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/tool/import/source.h"
+#include "pack/tool/create/create_messages.h"
+#include "pack/tool/create/target.h"
 #include "pack/tool/work/interrupt.h"
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const char *source_slash(const struct create *create, const char *path)
 {
@@ -27,6 +30,87 @@ void create_say_of(struct create *create, void (*log)(const char *format, ...), 
 	va_end(args);
 	log("%s%s%s: %s", create->source, source_slash(create, path), path,
 	    buf_error(&text) < 0 ? strerror(ENOMEM) : text.data);
+}
+
+/* --- the list --------------------------------------------------------------------------------- */
+
+/* Whether a file is empty, or has a line of an earlier list; any other is somebody's. */
+static bool is_bad_list(FILE *list)
+{
+	static const char *const words[] = {
+		DAMAGE_EMPTY,	    DAMAGE_NO_IMAGE,  DAMAGE_TRUNCATED, DAMAGE_CORRUPT,
+		DAMAGE_NO_EOI,	    DAMAGE_NO_SIZE,   DAMAGE_TOO_LARGE, DAMAGE_UNSUPPORTED,
+		DAMAGE_NOT_DECODED, DAMAGE_EXTENSION, DAMAGE_CMYK,	DAMAGE_UNREADABLE,
+	};
+	char text[64 * KIB + 1] = "", *rest = text, *line, *damage;
+	ssize_t len = io_pread(fileno(list), text, sizeof(text) - 1, 0);
+	bool found = len == 0;
+
+	while (!found && (line = strsep(&rest, "\n"))) {
+		strsep(&line, "\t");
+		damage = strsep(&line, "\t");
+		for (size_t i = 0; !found && line && i < sizeof(words) / sizeof(*words); i++)
+			found = strcmp(damage, words[i]) == 0;
+	}
+	return found;
+}
+
+static int check_list(FILE *list, const char *path, struct err *err)
+{
+	struct stat st = {0};
+
+	fstat(fileno(list), &st);
+	if (S_ISFIFO(st.st_mode) && !io_is_given_pipe(fileno(list), path))
+		return err_set(err, -EINVAL,
+			       "a named pipe, which may have no reader; a file, or >(COMMAND), can "
+			       "be written");
+	if (!S_ISREG(st.st_mode) || is_bad_list(list))
+		return 0;
+	return err_set(
+		err, -EEXIST,
+		"exists, and is not a list of bad inputs; choose another name, or remove it");
+}
+
+int create_open_list(struct create *create)
+{
+	const char *path = create->options.bad_list;
+	struct err err = {0};
+	int r = path ? target_check(path, create->root, &err) : 0;
+
+	if (!path)
+		return 0;
+	if (r == 0 && target_is_of(path, create->pack))
+		r = err_set(&err, -EINVAL, "belongs to the pack; choose another name");
+	if (r == 0) {
+		create->bad_list = fopen(path, "a+e");
+		r = create->bad_list ? check_list(create->bad_list, path, &err) : -errno;
+	}
+	return r == 0 ? 0 : log_fail(CREATE_REPORTED, "%s: %s", path, err_text(&err, r));
+}
+
+int create_empty_list(const struct create *create)
+{
+	FILE *list = create->bad_list;
+	struct stat st;
+
+	if (!list || fstat(fileno(list), &st) < 0 || !S_ISREG(st.st_mode) ||
+	    ftruncate(fileno(list), 0) == 0)
+		return 0;
+	return log_fail(CREATE_REPORTED, "%s: %s", create->options.bad_list, strerror(errno));
+}
+
+/* It must be on the disk. A pipe is on none. */
+int create_close_list(struct create *create)
+{
+	FILE *list = steal_ptr(&create->bad_list);
+	bool written;
+
+	if (!list)
+		return 0;
+	written = fflush(list) == 0 && !ferror(list) && io_sync(fileno(list), fdatasync) >= 0;
+	if (fclose(list) == 0 && written)
+		return 0;
+	return log_fail(CREATE_REPORTED, "%s: cannot be written", create->options.bad_list);
 }
 
 int create_list_bad(struct create *create, const char *path, const char *damage, const char *reason)
@@ -50,6 +134,8 @@ void create_list_held(struct create *create, struct buf *held)
 		fwrite(held->data, 1, held->len, create->bad_list);
 	held->len = 0;
 }
+
+/* --- what is said ----------------------------------------------------------------------------- */
 
 #define REFUSED_NAMED 20
 
@@ -96,14 +182,6 @@ int create_unreadable(void *context, const char *path, const char *reason)
 	return 0;
 }
 
-int create_changed(struct create *create, const char *path)
-{
-	builder_spoil(create->builder);
-	create_say_of(create, log_error, path, "%s; pack it again when nothing writes to it",
-		      source_error_text(-ESTALE));
-	return CREATE_REPORTED;
-}
-
 int create_count_left(struct create *create, const char *why, size_t len)
 {
 	struct create_left *left = create->left, *last = left + LEFT_REASONS - 1;
@@ -114,6 +192,7 @@ int create_count_left(struct create *create, const char *why, size_t len)
 	if (!left->why)
 		left->why = strndup(why, len);
 	left->images++;
+	create->counts.left++;
 	return left->why ? 0 : -ENOMEM;
 }
 
@@ -170,29 +249,12 @@ int create_found(struct create *create, const char *path, const struct check_fin
 	}
 }
 
-static void on_special(void *context, const char *path, const char *what)
+void create_special(void *context, const char *path, const char *what)
 {
 	struct create *create = context;
 
 	create_say_of(create, log_notice, path, "%s, which a pack cannot hold; left out", what);
 	create->counts.skipped++;
-}
-
-static void on_left_out(void *create, const char *path, const char *reason)
-{
-	create_say_of(create, log_notice, path, "%s; left out", reason);
-}
-
-static int on_broken(void *context, int error, const struct err *err)
-{
-	struct create *create = context;
-
-	progress_clear(&create->progress);
-	if (error == -ESTALE)
-		builder_spoil(create->builder);
-	return log_fail(error == -EBADMSG ? CREATE_DAMAGED : CREATE_REPORTED, "%s: %s%s",
-			create->source, err_text(err, error),
-			error == -ESTALE ? "; pack it again when nothing writes to it" : "");
 }
 
 static int on_tick(void *context, uint64_t entries)
@@ -206,33 +268,7 @@ static int on_tick(void *context, uint64_t entries)
 struct import_watch create_watch(struct create *create)
 {
 	return (struct import_watch){.bad = create_unreadable,
-				     .special = on_special,
-				     .left_out = on_left_out,
-				     .broken = on_broken,
+				     .special = create_special,
 				     .tick = on_tick,
 				     .context = create};
-}
-
-uint64_t create_left_images(const struct create *create)
-{
-	uint64_t images = 0;
-
-	for (size_t i = 0; i < LEFT_REASONS; i++)
-		images += create->left[i].images;
-	return images;
-}
-
-void create_say_left(const struct create *create)
-{
-	SCOPE(buf_release) struct buf text = BUF_INIT;
-	char count[SIZE_TEXT];
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < LEFT_REASONS && create->left[i].why; i++)
-		r = buf_addf(&text, "%s%s (%s)", i ? ", " : "",
-			     count_format(create->left[i].images, count), create->left[i].why);
-	if (r == 0 && text.len)
-		log_notice("%s: %s left as %s: %s", create->pack,
-			   count_noun(create_left_images(create), "image", count),
-			   create_left_images(create) == 1 ? "it is" : "they are", text.data);
 }

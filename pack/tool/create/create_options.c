@@ -118,7 +118,6 @@ int create_usage_error(const char *text)
 static int take_transform(struct create *create)
 {
 	const struct create_options *options = &create->options;
-	bool resizes = options->resize || options->max_side;
 	struct err err = {0};
 
 	if (options->resize > SIDE_MOST || options->max_side > SIDE_MOST)
@@ -132,27 +131,11 @@ static int take_transform(struct create *create)
 	};
 	if (transform_check(&create->how, &err) < 0)
 		return create_usage_error(err.text);
-	create->transforms =
-		resizes || options->store >= 0 || options->optimize || options->program;
+	create->transforms = options->resize || options->max_side || options->store >= 0 ||
+			     options->optimize || options->program;
 	if (options->touch.count && !create->transforms)
 		return create_usage_error(
 			"'--transform': nothing is asked for that it could touch");
-	return EXIT_DONE;
-}
-
-static int take_since(const struct create *create)
-{
-	const struct create_options *options = &create->options;
-
-	if (options->since_checksum && !options->since.count)
-		return create_usage_error("'--since-checksum' without '--since'");
-	if (options->since.count && create->transforms)
-		return create_usage_error(
-			"'--since' compares files with those of the folder, and these options "
-			"change them: pack the folder again");
-	if (options->since.count && create_is_cut(create))
-		return create_usage_error(
-			"'--since' makes one pack: leave out '--shard-size' and '--part'");
 	return EXIT_DONE;
 }
 
@@ -165,21 +148,35 @@ int create_options_take(struct create *create)
 		return create_usage_error("'--jobs': not between 1 and 256");
 	if (order_parse(options->order_text, &options->order, &err) < 0)
 		return create_usage_error(err.text);
-	if (create_take_slices(create) != EXIT_DONE)
+	if (create_take_cut(create) != EXIT_DONE || take_transform(create) != EXIT_DONE)
 		return EXIT_USAGE;
-	if (take_transform(create) != EXIT_DONE)
-		return EXIT_USAGE;
-	return take_since(create);
+	if (options->since_checksum && !options->since.count)
+		return create_usage_error("'--since-checksum' without '--since'");
+	if (options->since.count && create->transforms)
+		return create_usage_error(
+			"'--since' compares files with those of the folder, and these options "
+			"change them: pack the folder again");
+	if (options->since.count && create_is_cut(create))
+		return create_usage_error(
+			"'--since' makes one pack: leave out '--shard-size' and '--part'");
+	return EXIT_DONE;
 }
 
 /* --- what is kept ------------------------------------------------------------------------- */
 
-/* No value can contain a line break that would start another option. */
+/* No value can contain a line break that would start another option. NULL: it was not given. */
 static void add_option(struct buf *text, const char *name, const char *value)
 {
+	if (!value)
+		return;
 	buf_addf(text, "%s=", name);
 	buf_add_escaped(text, value, strlen(value), "\n\\");
 	buf_adds(text, "\n");
+}
+
+static void add_flag(struct buf *text, const char *name, bool given)
+{
+	add_option(text, name, given ? "yes" : NULL);
 }
 
 static void add_texts(struct buf *text, const char *name, const struct opt_list *values)
@@ -192,44 +189,6 @@ static void add_option_number(struct buf *text, const char *name, uint64_t value
 {
 	if (value)
 		buf_addf(text, "%s=%lu\n", name, value);
-}
-
-static void add_transform(struct buf *text, const struct create_options *options)
-{
-	add_option_number(text, "resize", options->resize);
-	add_option_number(text, "max-side", options->max_side);
-	add_option_number(text, "quality", options->quality);
-	if (options->store >= 0)
-		add_option(text, "store", store_names[options->store]);
-	if (options->optimize)
-		add_option(text, "optimize", "yes");
-	if (options->program)
-		add_option(text, "filter", options->program);
-	add_texts(text, "transform", &options->touch);
-}
-
-static void add_given(struct buf *text, const char *name, const char *value)
-{
-	if (value)
-		add_option(text, name, value);
-}
-
-/* What decides which records of a file of another format become which files. A list of names shows
- * in their paths. */
-static void add_foreign(struct buf *text, const struct create *create)
-{
-	const struct foreign_settings *foreign = &create->options.common.foreign;
-
-	if (create->dataset && foreign->empty_classes)
-		add_option(text, "empty-classes", "yes");
-	if (!create->dataset || !dataset_is_unchecked(create->dataset))
-		return;
-	add_given(text, "schema", foreign->schema);
-	if (foreign->class_folders != FOREIGN_FOLDERS_AUTO)
-		add_option(text, "class-folders", foreign_folders_names[foreign->class_folders]);
-	add_given(text, "image-key", foreign->image_key);
-	add_given(text, "label-key", foreign->label_key);
-	add_given(text, "name-key", foreign->name_key);
 }
 
 /* What a copy of a pack knows of how its files became what they are, but for what is said anew. */
@@ -247,29 +206,40 @@ static void add_inherited(struct buf *text, const struct create *create)
 int create_options_text(const struct create *create, struct buf *text)
 {
 	const struct create_options *options = &create->options;
-	int layout = options->common.foreign.layout;
+	const struct foreign_settings *foreign = &options->common.foreign;
+	int layout = foreign->layout, folders = foreign->class_folders;
 
 	buf_adds(text, "");
 	add_texts(text, "include", &options->filter.include);
 	add_texts(text, "exclude", &options->filter.exclude);
-	if (options->order.kind == ORDER_SHUFFLE)
-		add_option(text, "order", options->order_text);
-	if (options->order.kind == ORDER_LIST)
-		add_option(text, "order", "list");
-	if (*options->cut.text)
-		add_option(text, "shard", options->cut.text);
+	if (options->order.kind != ORDER_PATH)
+		add_option(text, "order",
+			   options->order.kind == ORDER_LIST ? "list" : options->order_text);
+	add_option(text, "shard", *options->cut.text ? options->cut.text : NULL);
 	buf_adds(text, options->base_lines);
-	if (options->dereference)
-		add_option(text, "dereference", "yes");
-	if (layout != FOREIGN_AUTO)
-		add_option(text, "layout", foreign_layout_names[layout]);
-	add_foreign(text, create);
+	add_flag(text, "dereference", options->dereference);
+	add_option(text, "layout", layout == FOREIGN_AUTO ? NULL : foreign_layout_names[layout]);
+	add_flag(text, "empty-classes", create->dataset && foreign->empty_classes);
+	/* What decides which records of a file of another format become which files. A list of
+	 * names shows in their paths. */
+	if (create->dataset && dataset_is_unchecked(create->dataset)) {
+		add_option(text, "schema", foreign->schema);
+		add_option(text, "class-folders",
+			   folders == FOREIGN_FOLDERS_AUTO ? NULL : foreign_folders_names[folders]);
+		add_option(text, "image-key", foreign->image_key);
+		add_option(text, "label-key", foreign->label_key);
+		add_option(text, "name-key", foreign->name_key);
+	}
 	add_option_number(text, "strip-components", options->strip);
-	if (options->dedup)
-		add_option(text, "dedup", "yes");
-	if (options->check >= 0)
-		add_option(text, "check", check_names[options->check]);
-	add_transform(text, options);
+	add_flag(text, "dedup", options->dedup);
+	add_option(text, "check", options->check < 0 ? NULL : check_names[options->check]);
+	add_option_number(text, "resize", options->resize);
+	add_option_number(text, "max-side", options->max_side);
+	add_option_number(text, "quality", options->quality);
+	add_option(text, "store", options->store < 0 ? NULL : store_names[options->store]);
+	add_flag(text, "optimize", options->optimize);
+	add_option(text, "filter", options->program);
+	add_texts(text, "transform", &options->touch);
 	add_inherited(text, create);
 	return buf_error(text);
 }

@@ -5,8 +5,7 @@
 #include "base/size.h"
 #include "pack/foreign/text.h"
 #include "pack/image_kind.h"
-#include "pack/tool/create/create_flaws.h"
-#include "pack/tool/create/create_inputs.h"
+#include "pack/tool/create/create_messages.h"
 #include <string.h>
 
 /* --- symbolic links ------------------------------------------------------------------------
@@ -120,52 +119,42 @@ int create_name_links(struct create *create)
 	return r < 0 ? r : 0;
 }
 
-static int list_dropped(const struct create *create, struct entry_table *dropped)
-{
-	SCOPE(buf_release) struct buf path = BUF_INIT;
-	int r = 0;
-
-	for (uint32_t id = 1; r == 0 && id < create->import->entries; id++) {
-		if (!builder_is_dropped(create->builder, id))
-			continue;
-		r = builder_path(create->builder, id, &path);
-		if (r == 0)
-			r = entry_table_add(dropped, entry_table_hash(path.data, path.len), id);
-	}
-	return r;
-}
-
 static int name_dangling(struct create *create)
 {
 	SCOPE(entry_table_release) struct entry_table dropped = {0};
 	SCOPE(link_release) struct link link = {0};
+	uint64_t dangling = 0;
 	char count[SIZE_TEXT];
 	int r = 0;
 
 	if (create->counts.skipped == 0)
 		return 0;
-	r = list_dropped(create, &dropped);
+	for (uint32_t id = 1; r == 0 && id < create->import->entries; id++)
+		if (builder_is_dropped(create->builder, id))
+			r = entry_table_add_path(&dropped, create->builder, id);
 	for (uint32_t id = 1; r >= 0 && id < create->import->entries; id++) {
 		r = look_at_link(create->builder, id, &dropped, &link);
-		if (r == LINK_DANGLES && create->counts.dangling++ < LINKS_NAMED)
+		if (r == LINK_DANGLES && dangling++ < LINKS_NAMED)
 			create_say_of(create, log_notice, link.path.data,
 				      "a link to %s, which was left out", link.to.data);
 	}
-	if (create->counts.dangling > LINKS_NAMED)
+	if (dangling > LINKS_NAMED)
 		log_notice("%s: %s links to what was left out in all", create->source,
-			   count_format(create->counts.dangling, count));
+			   count_format(dangling, count));
 	return r < 0 ? r : 0;
 }
 
 /* --- classes ------------------------------------------------------------------------------- */
 
-/* The only entry of the root, if that is a folder with folders in it; else 0. An entry comes after
- * the folder that it is in. */
-static uint32_t only_folder(const struct create *create)
+/* Where the only entry of the root is a folder with folders in it. An entry comes after the folder
+ * that it is in. */
+static int name_one_folder(struct create *create)
 {
+	SCOPE(buf_release) struct buf path = BUF_INIT;
 	const struct builder *builder = create->builder;
 	bool has_folders = false;
 	uint32_t found = 0;
+	int r;
 
 	for (uint32_t id = 1; id < create->import->entries; id++) {
 		uint32_t parent = builder_parent(builder, id);
@@ -178,16 +167,10 @@ static uint32_t only_folder(const struct create *create)
 			return 0;
 		found = id;
 	}
-	return has_folders ? found : 0;
-}
-
-static int name_one_folder(struct create *create)
-{
-	SCOPE(buf_release) struct buf path = BUF_INIT;
-	uint32_t folder = only_folder(create);
-	int r = folder ? builder_path(create->builder, folder, &path) : 0;
-
-	if (r == 0 && folder)
+	if (!has_folders)
+		return 0;
+	r = builder_path(builder, found, &path);
+	if (r == 0)
 		create_say_of(
 			create, log_notice, "",
 			"all of it is in one folder, '%s', which loaders take for the only class; "
@@ -200,26 +183,20 @@ static int name_one_folder(struct create *create)
 
 #define EMPTY_NAMED 10
 
+struct empty {
+	struct create *create;
+	uint64_t count;
+};
+
 static int on_empty(void *context, uint32_t id)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
-	struct create *create = context;
-	int r = builder_path(create->builder, id, &path);
+	struct empty *empty = context;
+	int r = builder_path(empty->create->builder, id, &path);
 
-	if (r == 0 && create->counts.empty++ < EMPTY_NAMED)
-		create_say_of(create, log_notice, path.data,
+	if (r == 0 && empty->count++ < EMPTY_NAMED)
+		create_say_of(empty->create, log_notice, path.data,
 			      "no file in it; ImageFolder refuses a class without images");
-	return r;
-}
-
-static int name_empty(struct create *create)
-{
-	char count[SIZE_TEXT];
-	int r = builder_find_empty(create->builder, on_empty, create);
-
-	if (create->counts.empty > EMPTY_NAMED)
-		log_notice("%s: %s folders without a file in all", create->source,
-			   count_format(create->counts.empty, count));
 	return r;
 }
 
@@ -239,12 +216,6 @@ static void see(struct seen *seen, uint32_t id, bool is_one)
 		seen->first = id;
 }
 
-static bool is_our_remnant(struct foreign_text name)
-{
-	return foreign_text_ends(name, ".partial.journal") ||
-	       (foreign_text_ends(name, ".foldfs-index") && name.data[0] == '.');
-}
-
 static bool is_container(struct foreign_text name)
 {
 	static const char *const ends[] = {".tar",	 ".tar.gz",  ".tgz",	  ".tar.zst",
@@ -256,6 +227,20 @@ static bool is_container(struct foreign_text name)
 	for (size_t i = 0; !found && i < sizeof(ends) / sizeof(*ends); i++)
 		found = foreign_text_ends(name, ends[i]);
 	return found;
+}
+
+/* Of files of a kind: how the first was packed, how many there are, and the way out. */
+static int say_kind(struct create *create, const struct seen *seen, const char *how,
+		    const char *noun, const char *way_out)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	char files[SIZE_TEXT];
+	int r = builder_path(create->builder, seen->first, &path);
+
+	if (r == 0)
+		create_say_of(create, log_notice, path.data, "packed%s (%s of that kind); %s", how,
+			      count_noun(seen->count, noun, files), way_out);
+	return r;
 }
 
 static int say_junk(struct create *create, const struct seen *junk, uint64_t folders)
@@ -274,46 +259,20 @@ static int say_junk(struct create *create, const struct seen *junk, uint64_t fol
 	return r;
 }
 
-/* Of files of a kind: how the first was packed, how many there are, and the way out. */
-static int say_kind(struct create *create, const struct seen *seen, const char *how,
-		    const char *noun, const char *way_out)
-{
-	SCOPE(buf_release) struct buf path = BUF_INIT;
-	char files[SIZE_TEXT];
-	int r = builder_path(create->builder, seen->first, &path);
-
-	if (r == 0)
-		create_say_of(create, log_notice, path.data, "packed%s (%s of that kind); %s", how,
-			      count_noun(seen->count, noun, files), way_out);
-	return r;
-}
-
-static int say_no_image(struct create *create, const struct seen *files)
-{
-	SCOPE(buf_release) struct buf path = BUF_INIT;
-	char count[SIZE_TEXT];
-	int r = builder_path(create->builder, files->first, &path);
-
-	if (r == 0)
-		create_say_of(create, log_notice, "", "no image in it (%s, such as '%s')",
-			      count_noun(files->count, "file", count), path.data);
-	return r;
-}
-
 /* They are packed: what is in the source is in the pack, and --exclude leaves it out. */
 static int name_junk(struct create *create)
 {
 	const struct builder *builder = create->builder;
 	struct seen junk = {0}, ours = {0}, containers = {0}, files = {0};
 	uint64_t folders = 0, images = create->counts.images;
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	char name[FORMAT_NAME_MAX + 1], count[SIZE_TEXT];
 	int r;
 
 	for (uint32_t id = 1; id < create->import->entries; id++) {
-		bool folder = builder_kind(builder, id) == FORMAT_DIRECTORY;
+		bool folder = builder_kind(builder, id) == FORMAT_DIRECTORY, is_junk;
 		bool file = format_is_file(builder_kind(builder, id));
-		char name[FORMAT_NAME_MAX + 1];
 		struct foreign_text text;
-		bool is_junk;
 
 		if (builder_is_dropped(builder, id))
 			continue;
@@ -322,19 +281,25 @@ static int name_junk(struct create *create)
 		is_junk = foreign_text_is_junk(text, folder);
 		folders += folder && is_junk;
 		see(&junk, id, is_junk);
-		see(&ours, id, !folder && is_our_remnant(text));
+		see(&ours, id,
+		    !folder && (foreign_text_ends(text, ".partial.journal") ||
+				(foreign_text_ends(text, ".foldfs-index") && *name == '.')));
 		see(&containers, id, file && is_container(text));
 		see(&files, id, file);
 		images += file && image_is_named(name, text.len);
 	}
 	r = junk.count ? say_junk(create, &junk, folders) : 0;
 	if (r == 0 && containers.count &&
-	    (containers.count > files.count - containers.count || !images))
+	    (containers.count > files.count - containers.count || !images)) {
 		r = say_kind(create, &containers, " as the file that it is", "container",
 			     "as SOURCE, such a file, or several by a pattern, is packed as the "
 			     "images in it");
-	else if (r == 0 && files.count && !images)
-		r = say_no_image(create, &files);
+	} else if (r == 0 && files.count && !images) {
+		r = builder_path(builder, files.first, &path);
+		if (r == 0)
+			create_say_of(create, log_notice, "", "no image in it (%s, such as '%s')",
+				      count_noun(files.count, "file", count), path.data);
+	}
 	if (r == 0 && ours.count)
 		r = say_kind(
 			create, &ours,
@@ -345,11 +310,16 @@ static int name_junk(struct create *create)
 
 int create_name_rest(struct create *create)
 {
+	struct empty empty = {.create = create};
+	char count[SIZE_TEXT];
 	int r = name_dangling(create);
 
 	create_say_named(create);
 	if (r == 0)
-		r = name_empty(create);
+		r = builder_find_empty(create->builder, on_empty, &empty);
+	if (empty.count > EMPTY_NAMED)
+		log_notice("%s: %s folders without a file in all", create->source,
+			   count_format(empty.count, count));
 	if (r == 0)
 		r = name_junk(create);
 	if (r == 0 && create_is_archive(create))

@@ -67,30 +67,26 @@ static int check_place(const struct create *create, const struct names *base_nam
 	return EXIT_DONE;
 }
 
-static int add_sum(struct create_since *since, uint32_t entry)
-{
-	const struct dataset_entry file = dataset_entry(since->base, entry);
-	struct ranked sum = {.number = entry};
-	int r = 0;
-
-	if (!format_is_file(file.kind) || file.size == 0)
-		return 0;
-	r = dataset_checksum(since->base, dataset_first_extent(since->base, entry), &sum.rank);
-	return r < 0 ? r : buf_add(&since->sums, &sum, sizeof(sum));
-}
-
 static int load_base(struct create *create, struct err *err)
 {
 	struct create_since *since = create->since;
-	struct create_options *options = &create->options;
-	int r = dataset_load(since->base, DATASET_ATTRS | DATASET_IMAGES | DATASET_CHECKSUMS, err);
+	struct dataset *base = since->base;
+	int r = dataset_load(base, DATASET_ATTRS | DATASET_IMAGES | DATASET_CHECKSUMS, err);
 
 	if (r == 0)
-		r = delta_name_base(since->base, options->base_lines);
+		r = delta_name_base(base, create->options.base_lines);
 	if (r == -ENODATA)
 		return err_set(err, -EINVAL, "no pack: there is nothing to compare with");
-	for (uint32_t e = 0; r == 0 && options->dedup && e < dataset_entries(since->base); e++)
-		r = add_sum(since, e);
+	for (uint32_t e = 0; r == 0 && create->options.dedup && e < dataset_entries(base); e++) {
+		const struct dataset_entry file = dataset_entry(base, e);
+		struct ranked sum = {.number = e};
+
+		if (!format_is_file(file.kind) || file.size == 0)
+			continue;
+		r = dataset_checksum(base, dataset_first_extent(base, e), &sum.rank);
+		if (r == 0)
+			r = buf_add(&since->sums, &sum, sizeof(sum));
+	}
 	buf_sort(&since->sums, sizeof(struct ranked), compare_ranked);
 	return r;
 }
@@ -148,12 +144,6 @@ static int find_at_path(const struct create *create, const struct item *item, ui
 		       : -ENOENT;
 }
 
-static void count_based(struct create *create, const struct item *item)
-{
-	create->counts.bytes_in += item->size;
-	progress_add(&create->progress, 1, item->size);
-}
-
 int create_take_unread(struct create *create, const struct item *item)
 {
 	struct dataset_attr attr;
@@ -169,9 +159,11 @@ int create_take_unread(struct create *create, const struct item *item)
 	if (r < 0 || attr.mtime.tv_sec != mtime.tv_sec || attr.mtime.tv_nsec != mtime.tv_nsec)
 		return r;
 	r = builder_refer(create->builder, item->id, entry, false, NULL);
-	if (r == 0)
-		count_based(create, item);
-	return r < 0 ? r : 1;
+	if (r < 0)
+		return r;
+	create->counts.bytes_in += item->size;
+	progress_add(&create->progress, 1, item->size);
+	return 1;
 }
 
 static bool compares(const struct create *create)
@@ -179,8 +171,9 @@ static bool compares(const struct create *create)
 	return create->since && (create->options.since_checksum || create->options.dedup);
 }
 
-static int sum_extent(struct item *item, const void *data, size_t len)
+static int sum_extent(void *context, const void *data, size_t len)
 {
+	struct item *item = context;
 	uint64_t sum = XXH3_64bits(data, len);
 
 	return buf_add(&item->sums, &sum, sizeof(sum));
@@ -193,28 +186,6 @@ void create_sum(const struct create *create, struct item *item)
 	for (size_t at = 0; item->error == 0 && at < item->bytes.len; at += FORMAT_EXTENT)
 		item->error = sum_extent(item, item->bytes.data + at,
 					 min(item->bytes.len - at, (size_t)FORMAT_EXTENT));
-}
-
-/* An error of the source itself is left in item->error. */
-static int sum_large(struct create *create, struct item *item)
-{
-	struct import *import = create->import;
-	SCOPE_FREE char *piece = malloc(FORMAT_EXTENT);
-	struct builder_source from;
-	int r = piece ? 0 : -ENOMEM;
-
-	if (r < 0 || import->ops->open(import, item, &from) < 0)
-		return r;
-	for (uint64_t at = 0; r == 0 && at < item->size; at += FORMAT_EXTENT) {
-		size_t len = (size_t)min(item->size - at, (uint64_t)FORMAT_EXTENT);
-
-		r = from.read(from.context, piece, len);
-		if (r == 0)
-			r = sum_extent(item, piece, len);
-	}
-	if (import->ops->close)
-		import->ops->close(import, item);
-	return item->error ? 0 : r;
 }
 
 static bool has_sums(struct dataset *base, uint32_t entry, const struct item *item)
@@ -256,9 +227,9 @@ int create_take_read(struct create *create, struct item *item, struct err *err)
 	if (!compares(create))
 		return 0;
 	if (item_is_large(item))
-		r = sum_large(create, item);
+		r = create_read_large(create, item, sum_extent, item);
 	if (r < 0 || item->error)
-		return r;
+		return item->error ? 0 : r;
 	if ((find_at_path(create, item, &entry) < 0 ||
 	     !has_sums(create->since->base, entry, item)) &&
 	    (!create->options.dedup || !find_anywhere(create, item, &entry)))

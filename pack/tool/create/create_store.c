@@ -1,8 +1,11 @@
-/* import -> pipeline -> builder.
+/* The way of a file from the importer through the pipeline into the builder:
  *
- * The owner's thread asks the importer for the next file and puts it into the pipeline, whose
- * threads read the bytes and look at them. The owner takes files out in the same order and stores
- * them. So what is stored does not depend on the number of threads. */
+ *	ask_next	the next file that an interrupted run has not stored, nor the base has
+ *	read_and_shape	in any thread: its bytes; checked, and changed
+ *	store_item	in the order of asking: left out; or stored, unless the base or another
+ *			file has the same bytes
+ *
+ * One thread asks and stores, so what is stored does not depend on the number of threads. */
 #include "base/io.h"
 #include "base/log.h"
 #include "base/math.h"
@@ -10,14 +13,11 @@
 #include "base/size.h"
 #include "pack/tool/create/create_annotations.h"
 #include "pack/tool/create/create_images.h"
-#include "pack/tool/create/create_inputs.h"
-#include "pack/tool/create/create_programs.h"
+#include "pack/tool/create/create_messages.h"
 #include "pack/tool/create/create_since.h"
 #include "pack/tool/image/image.h"
-#include "pack/tool/import/source.h"
 #include "pack/tool/work/interrupt.h"
 #include "pack/tool/work/pipeline.h"
-#include <fcntl.h>
 #include <string.h>
 
 /* Bytes. A reference takes the path of the other file and 13 bytes. */
@@ -29,11 +29,29 @@ static bool is_deduped(const struct create *create, const struct item *item)
 	return create->options.dedup && !item_is_large(item) && item->bytes.len >= DEDUP_LEAST;
 }
 
+static const char *read_error_text(int error)
+{
+	switch (error) {
+	case -ESTALE:
+		return "changed while it was being packed";
+	case -ENOENT:
+		return "vanished while it was being packed";
+	case -EBADMSG:
+		return "damaged in the pack: checksum mismatch";
+	case -EOVERFLOW:
+		return IO_HAS_MORE;
+	case -ENODATA:
+		return IO_HAS_FEWER;
+	default:
+		return strerror(-error);
+	}
+}
+
 /* --- what one run leaves to the next ------------------------------------------------------
  *
  * Each file has a note (builder_mark()) for a run that resumes this one:
  *
- *	flags, [the hash of its bytes], [damage, a tab, the reason]
+ *	flags, [the hash of its bytes], [damage, a tab, the reason], [NUL, why it was left]
  *
  * From the notes, that run makes the list of bad inputs, the counts and the table of equal files
  * again. */
@@ -43,100 +61,76 @@ enum note_flags {
 	NOTE_BAD = 2,	 /* it stands in the list of bad inputs */
 	NOTE_KEPT = 4,	 /* and was packed anyway */
 	NOTE_MADE = 8,	 /* its bytes are not those of the source */
-	NOTE_LEFT = 32,	 /* why it was not transformed comes last, behind a NUL */
 	NOTE_NAMED = 16, /* it has no header of an image, and that was all right */
+	NOTE_LEFT = 32,	 /* it was not transformed */
 	NOTE_MASK = 64,	 /* it was resized by the nearest pixel */
 };
-
-static int add_reason(struct buf *note, const char *damage, const char *reason)
-{
-	note->data[0] |= NOTE_BAD;
-	return buf_addf(note, "%s\t%s", damage, reason);
-}
-
-static int note_damage(const struct item *item, struct buf *note)
-{
-	if (item->error)
-		return add_reason(note, DAMAGE_UNREADABLE, source_error_text(item->error));
-	if (!item->is_bad)
-		return 0;
-	if (!item->finding.usable)
-		note->data[0] |= NOTE_KEPT;
-	else if (item->finding.named_only)
-		note->data[0] |= NOTE_NAMED;
-	return add_reason(note, item->finding.damage, item->finding.text);
-}
-
-static int make_note(const struct create *create, const struct item *item, struct buf *note)
-{
-	bool hash = !item->error && is_deduped(create, item);
-	char flags = (char)((hash ? NOTE_HASH : 0) | (item->is_made ? NOTE_MADE : 0) |
-			    (item->is_mask ? NOTE_MASK : 0));
-	int r = buf_add(note, &flags, 1);
-
-	if (r == 0 && hash)
-		r = buf_add(note, &item->hash, sizeof(item->hash));
-	if (r == 0)
-		r = note_damage(item, note);
-	if (r < 0 || !item->left)
-		return r;
-	note->data[0] |= NOTE_LEFT;
-	return buf_addf(note, "%c%s", '\0', item->left);
-}
 
 /* Before a file is stored or dropped. */
 static int mark_item(struct create *create, const struct item *item)
 {
 	SCOPE(buf_release) struct buf note = BUF_INIT;
-	int r = make_note(create, item, &note);
+	const struct check_finding *finding = &item->finding;
+	bool hash = !item->error && is_deduped(create, item);
+	bool bad = !item->error && item->is_bad;
+	int flags = (hash ? NOTE_HASH : 0) | (bad || item->error ? NOTE_BAD : 0) |
+		    (bad && !finding->usable ? NOTE_KEPT : 0) | (item->is_made ? NOTE_MADE : 0) |
+		    (bad && finding->usable && finding->named_only ? NOTE_NAMED : 0) |
+		    (item->left ? NOTE_LEFT : 0) | (item->is_mask ? NOTE_MASK : 0);
 
-	return r < 0 ? r : builder_mark(create->builder, item->fingerprint, note.data, note.len);
-}
-
-/* Adds a bad input of an earlier run to the list. `text` is the damage, a tab and the reason. */
-static int list_again(struct create *create, const struct item *item, char flags, const char *text,
-		      size_t len)
-{
-	SCOPE_FREE char *damage = strndup(text, len);
-	char *reason;
-	int r;
-
-	if (!damage)
+	buf_addf(&note, "%c", flags);
+	if (hash)
+		buf_add(&note, &item->hash, sizeof(item->hash));
+	if (item->error)
+		buf_addf(&note, "%s\t%s", DAMAGE_UNREADABLE, read_error_text(item->error));
+	else if (bad)
+		buf_addf(&note, "%s\t%s", finding->damage, finding->text);
+	if (item->left)
+		buf_addf(&note, "%c%s", '\0', item->left);
+	if (buf_error(&note) < 0)
 		return -ENOMEM;
-	reason = damage + strcspn(damage, "\t");
-	if (*reason)
-		*reason++ = '\0';
-	r = create_list_bad(create, item->path.data, damage, reason);
-	if (r == 0 && (flags & NOTE_NAMED))
-		r = create_note_named(create, item->path.data, reason);
-	return r;
+	return builder_mark(create->builder, item->fingerprint, note.data, note.len);
 }
 
 static int count_past(struct create *create, struct item *item, const struct builder_past *past)
 {
-	const char *at = past->note, *end = past->note + past->note_len;
-	char flags = at < end ? *at++ : 0;
-	const char *nul;
-	int r = 0;
+	SCOPE(buf_release) struct buf note = BUF_INIT; /* both of its texts NUL-ended */
+	char *at, *left, *reason;
+	int flags, r;
 
-	create_list_held(create, &item->listed);
-	if ((flags & NOTE_HASH) && (size_t)(end - at) >= sizeof(item->hash)) {
+	if (past->note_len)
+		buf_add(&note, past->note, past->note_len);
+	if (buf_addf(&note, "%c%c", 0, 0) < 0)
+		return -ENOMEM;
+	at = note.data;
+	flags = *at++;
+	if ((flags & NOTE_HASH) && past->note_len > sizeof(item->hash)) {
 		memcpy(&item->hash, at, sizeof(item->hash));
 		at += sizeof(item->hash);
-		if (past->stored)
-			r = entry_table_add(&create->stored, item->hash, item->id);
+		r = past->stored ? entry_table_add(&create->stored, item->hash, item->id) : 0;
+		if (r < 0)
+			return r;
 	}
-	nul = memchr(at, '\0', (size_t)(end - at));
-	if (r == 0 && (flags & NOTE_BAD))
-		r = list_again(create, item, flags, at, (size_t)((nul ? nul : end) - at));
-	if (r == 0 && (flags & NOTE_LEFT) && nul && !past->dropped)
-		r = create_count_left(create, nul + 1, (size_t)(end - nul - 1));
-	create->counts.bytes_in += past->dropped ? 0 : item->size;
+	left = at + strlen(at) + 1;
+	if (flags & NOTE_BAD) {
+		reason = at + strcspn(at, "\t");
+		if (*reason)
+			*reason++ = '\0';
+		r = create_list_bad(create, item->path.data, at, reason);
+		if (r == 0 && (flags & NOTE_NAMED))
+			r = create_note_named(create, item->path.data, reason);
+		if (r < 0)
+			return r;
+	}
 	create->counts.made += (flags & NOTE_MADE) != 0;
 	create->counts.masks += (flags & NOTE_MASK) != 0;
-	create->counts.skipped += past->dropped;
-	create->counts.kept += !past->dropped && (flags & NOTE_KEPT);
-	return r;
+	if (past->dropped) {
+		create->counts.skipped++;
+		return 0;
+	}
+	create->counts.bytes_in += item->size;
+	create->counts.kept += (flags & NOTE_KEPT) != 0;
+	return flags & NOTE_LEFT ? create_count_left(create, left, strlen(left)) : 0;
 }
 
 /* Records of other formats have no times of their own, and those of raw pixels all have one size:
@@ -145,7 +139,7 @@ static int count_past(struct create *create, struct item *item, const struct bui
 static int compare_past(struct create *create, struct item *item, const struct builder_past *past)
 {
 	bool made = past->note_len && (*past->note & NOTE_MADE), same = true;
-	uint64_t number = ++create->compared;
+	uint64_t number = ++create->counts.compared;
 	int r = 0;
 
 	if (!create->dataset || !past->stored || made || item_is_large(item) ||
@@ -183,7 +177,7 @@ static int is_resumed(struct create *create, struct item *item)
 	return r < 0 ? r : 1;
 }
 
-/* --- a run -------------------------------------------------------------------------------- */
+/* --- in ----------------------------------------------------------------------------------- */
 
 /* Bytes of files in memory: enough to go on reading while a batch is committed; more where each
  * thread has a larger one. */
@@ -196,7 +190,6 @@ struct store_run {
 	struct create *create;
 	struct pipeline *pipeline;
 	struct item *next; /* not inside yet */
-	struct buf listed; /* as an item's, after the last one */
 	bool ended;	   /* the importer has no more */
 };
 
@@ -204,18 +197,14 @@ static void free_item(struct item *item)
 {
 	buf_release(&item->path);
 	buf_release(&item->bytes);
-	buf_release(&item->listed);
 	buf_release(&item->sums);
 	free(item->left);
 	free(item);
 }
 
-/* Bad inputs are listed, however the run ended. */
-static void drop_unstored(void *context, void *item)
+static void drop_unstored(void *run, void *item)
 {
-	struct store_run *run = context;
-
-	create_list_held(run->create, &((struct item *)item)->listed);
+	(void)run;
 	free_item(item);
 }
 
@@ -223,71 +212,24 @@ static void run_release(struct store_run *run)
 {
 	pipeline_free(run->pipeline);
 	if (run->next)
-		drop_unstored(run, run->next);
-	programs_end(run->create);
-	create_list_held(run->create, &run->listed);
-	buf_release(&run->listed);
-}
-
-static void read_and_shape(void *context, unsigned worker, void *pointer)
-{
-	struct store_run *run = context;
-	const struct create *create = run->create;
-	struct item *item = pointer;
-	uint64_t decoded;
-
-	if (item_is_large(item))
-		return;
-	if (create->import->ops->read)
-		create->import->ops->read(create->import, worker, item);
-	create_inspect(item, item->bytes.data, item->bytes.len);
-	decoded = item->error ? 0 : create_decoded_size(create, item);
-	if (decoded)
-		pipeline_charge(run->pipeline, worker, decoded);
-	if (!item->error)
-		create_shape(create, item);
-	if (is_deduped(create, item))
-		item->hash = entry_table_hash(item->bytes.data, item->bytes.len);
-	create_sum(create, item);
-}
-
-/* --- in ----------------------------------------------------------------------------------- */
-
-/* A large file goes through alone, and is read when it comes out. */
-static uint64_t item_cost(const struct item *item)
-{
-	return item_is_large(item) ? UINT64_MAX : item->size + ITEM_COST;
-}
-
-/* Asks the importer for the next file. Bad inputs on the way to it are listed with that file. */
-static int ask_import(struct store_run *run, struct item *item)
-{
-	struct create *create = run->create;
-	struct err err = {0};
-	int r;
-
-	create->held = &item->listed;
-	r = create->import->ops->next(create->import, item, &err);
-	create->held = NULL;
-	run->ended = r == 1;
-	if (r != 0) {
-		run->listed = item->listed;
-		item->listed = BUF_INIT;
-	}
-	return r < 0 && err.text[0] ? create_fail(create, r, &err) : r;
+		free_item(run->next);
+	create_end_programs(run->create);
 }
 
 /* Sets run->next to the next file that is not in the pack yet; NULL at the end. */
 static int ask_next(struct store_run *run)
 {
+	struct create *create = run->create;
+
 	for (;;) {
 		struct item *item = calloc(1, sizeof(*item));
-		int r = item ? ask_import(run, item) : -ENOMEM;
+		int r = item ? create->import->ops->next(create->import, item) : -ENOMEM;
 
+		run->ended = r == 1;
 		if (r == 0)
-			r = create_take_unread(run->create, item);
-		if (r == 0 && run->create->builder)
-			r = is_resumed(run->create, item);
+			r = create_take_unread(create, item);
+		if (r == 0)
+			r = is_resumed(create, item);
 		if (r == 0) {
 			run->next = item;
 			return 0;
@@ -301,7 +243,8 @@ static int ask_next(struct store_run *run)
 	}
 }
 
-/* Fills the pipeline. */
+/* Fills the pipeline. A large file goes through alone, and is read when it comes out: before the
+ * importer goes on. */
 static int fill_pipeline(struct store_run *run)
 {
 	struct import *import = run->create->import;
@@ -309,55 +252,69 @@ static int fill_pipeline(struct store_run *run)
 	while (!run->ended) {
 		int r = run->next ? 0 : ask_next(run);
 		struct item *item = run->next;
+		bool large = item && item_is_large(item);
+		uint64_t cost = large ? UINT64_MAX : item ? item->size + ITEM_COST : 0;
 
-		if (r < 0 || !item || !pipeline_has_room(run->pipeline, item_cost(item)))
+		if (r < 0 || !item || !pipeline_has_room(run->pipeline, cost))
 			return r;
 		run->next = NULL;
-		if (import->ops->begin && !item_is_large(item))
+		if (import->ops->begin && !large)
 			import->ops->begin(import, item);
-		pipeline_put(run->pipeline, item, item_cost(item));
-		/* A large file must be read before the importer goes on. */
-		if (item_is_large(item))
+		pipeline_put(run->pipeline, item, cost);
+		if (large)
 			return 0;
 	}
 	return 0;
 }
 
-/* --- out ---------------------------------------------------------------------------------- */
+/* --- inside ------------------------------------------------------------------------------- */
 
-static int read_memory(void *context, void *buf, size_t len)
+static void read_and_shape(void *context, unsigned worker, void *pointer)
 {
-	const char **at = context;
+	struct store_run *run = context;
+	struct create *create = run->create;
+	struct item *item = pointer;
+	uint64_t decoded;
 
-	memcpy(buf, *at, len);
-	*at += len;
-	return 0;
+	if (item_is_large(item))
+		return;
+	create->import->ops->read(create->import, worker, item);
+	create_inspect(item, item->bytes.data, item->bytes.len);
+	decoded = item->error ? 0 : create_decoded_size(create, item);
+	if (decoded)
+		pipeline_charge(run->pipeline, worker, decoded);
+	if (!item->error)
+		create_shape(create, item);
+	if (is_deduped(create, item))
+		item->hash = entry_table_hash(item->bytes.data, item->bytes.len);
+	create_sum(create, item);
 }
 
-static int store_memory(struct create *create, struct item *item, struct err *err)
-{
-	const char *at = item->bytes.data;
-	const struct builder_source source = {
-		.read = read_memory, .context = &at, .size = item->bytes.len};
+/* --- out: a large file, which is looked at while it is stored ------------------------------ */
 
-	return builder_store(create->builder, item->id, &source, err);
+int create_read_large(struct create *create, struct item *item,
+		      int (*use)(void *context, const void *data, size_t len), void *context)
+{
+	struct import *import = create->import;
+	SCOPE_FREE char *piece = malloc(FORMAT_EXTENT);
+	struct builder_source from;
+	int r = piece ? import->ops->open(import, item, &from) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	for (uint64_t left = item->size, len; r == 0 && left; left -= len) {
+		len = min(left, (uint64_t)FORMAT_EXTENT);
+		r = interrupt_pending() ? -EINTR : from.read(from.context, piece, len);
+		if (r == 0)
+			r = use(context, piece, len);
+	}
+	if (import->ops->close)
+		import->ops->close(import, item);
+	if (r == -EINTR)
+		item->error = r;
+	return r;
 }
 
-/* Refers to the bytes of an earlier file if one has the same bytes. */
-static int store_once(struct create *create, struct item *item, struct err *err)
-{
-	uint32_t first;
-	int r = entry_table_find_bytes(&create->stored, create->builder, item->hash,
-				       item->bytes.data, item->bytes.len, &first);
-
-	if (r == 0)
-		return builder_alias(create->builder, item->id, first, err);
-	if (r == -ENOENT)
-		r = store_memory(create, item, err);
-	return r < 0 ? r : entry_table_add(&create->stored, item->hash, item->id);
-}
-
-/* A large file, which is looked at while it is stored. */
 struct large_read {
 	struct item *item;
 	struct builder_source from;
@@ -370,14 +327,6 @@ struct large_read {
 static void large_release(struct large_read *large)
 {
 	buf_release(&large->kept);
-}
-
-static void begin_large(struct large_read *large, const void *buf, size_t len)
-{
-	create_inspect(large->item, buf, len);
-	if (large->item->image.width == 0)
-		large->directory = image_directory(buf, len);
-	memcpy(large->start, buf, min(len, IMAGE_START));
 }
 
 /* Keeps what these bytes, the next of the file, have of the directory. */
@@ -397,15 +346,19 @@ static int read_large_file(void *context, void *buf, size_t len)
 	struct large_read *large = context;
 	int r = large->from.read(large->from.context, buf, len);
 
-	if (r == 0 && large->at == 0)
-		begin_large(large, buf, len);
+	if (r == 0 && large->at == 0) {
+		create_inspect(large->item, buf, len);
+		if (large->item->image.width == 0)
+			large->directory = image_directory(buf, len);
+		memcpy(large->start, buf, min(len, IMAGE_START));
+	}
 	if (r == 0 && large->directory)
 		r = keep_directory(large, buf, len);
 	large->at += len;
 	return r;
 }
 
-/* Stores a large file. An error of the source itself is left in item->error. */
+/* An error of the source itself is left in item->error. */
 static int store_large(struct create *create, struct item *item, struct err *err)
 {
 	SCOPE(large_release) struct large_read large = {.item = item};
@@ -426,6 +379,36 @@ static int store_large(struct create *create, struct item *item, struct err *err
 	return item->error ? 0 : r;
 }
 
+/* --- out ---------------------------------------------------------------------------------- */
+
+static int read_memory(void *context, void *buf, size_t len)
+{
+	const char **at = context;
+
+	memcpy(buf, *at, len);
+	*at += len;
+	return 0;
+}
+
+/* Stores the bytes of a file, or refers to those of an earlier one that has the same. */
+static int store_read(struct create *create, struct item *item, struct err *err)
+{
+	const char *at = item->bytes.data;
+	const struct builder_source source = {
+		.read = read_memory, .context = &at, .size = item->bytes.len};
+	bool deduped = is_deduped(create, item);
+	uint32_t first;
+	int r = deduped ? entry_table_find_bytes(&create->stored, create->builder, item->hash,
+						 item->bytes.data, item->bytes.len, &first)
+			: -ENOENT;
+
+	if (r == 0)
+		return builder_alias(create->builder, item->id, first, err);
+	if (r == -ENOENT)
+		r = builder_store(create->builder, item->id, &source, err);
+	return r < 0 || !deduped ? r : entry_table_add(&create->stored, item->hash, item->id);
+}
+
 static int drop_item(struct create *create, const struct item *item)
 {
 	int r = mark_item(create, item);
@@ -436,28 +419,27 @@ static int drop_item(struct create *create, const struct item *item)
 /* The source could not be read. */
 static int give_up(struct create *create, const struct item *item)
 {
-	if (item->error == -EINTR && interrupt_pending())
-		return -EINTR;
-	if (item->error == -ENOMEM)
-		return -ENOMEM;
-	if (create->dataset && item->error == -ESTALE)
-		return create_changed(create, item->path.data);
+	const char *path = item->path.data, *why = read_error_text(item->error);
+
+	if (item->error == -ENOMEM || (item->error == -EINTR && interrupt_pending()))
+		return item->error;
+	/* What is stored is of the container as it was, so nothing of it is kept, whatever
+	 * '--on-bad' says. */
+	if (create->dataset && item->error == -ESTALE) {
+		builder_spoil(create->builder);
+		create_say_of(create, log_error, path,
+			      "%s; pack it again when nothing writes to it", why);
+		return CREATE_REPORTED;
+	}
 	return !create->counts.refused && drop_item(create, item) < 0
 		       ? -ENOMEM
-		       : create_unreadable(create, item->path.data, source_error_text(item->error));
-}
-
-static int store_new(struct create *create, struct item *item, struct err *err)
-{
-	if (item_is_large(item))
-		return store_large(create, item, err);
-	return is_deduped(create, item) ? store_once(create, item, err)
-					: store_memory(create, item, err);
+		       : create_unreadable(create, path, why);
 }
 
 /* Stores a file that has been read, or is large, unless the base has it. */
 static int store_bytes(struct create *create, struct item *item)
 {
+	struct create_counts *counts = &create->counts;
 	struct err err = {0};
 	int r = mark_item(create, item);
 
@@ -465,38 +447,38 @@ static int store_bytes(struct create *create, struct item *item)
 		return r;
 	r = create_take_read(create, item, &err);
 	if (r == 0 && !item->error)
-		r = store_new(create, item, &err);
+		r = item_is_large(item) ? store_large(create, item, &err)
+					: store_read(create, item, &err);
 	if (r < 0)
 		return create_fail(create, r, &err);
 	if (item->error)
 		return give_up(create, item);
-	create->counts.images += item->image.kind != IMAGE_UNKNOWN;
-	if (item->image.kind != IMAGE_UNKNOWN)
+	if (item->image.kind != IMAGE_UNKNOWN) {
 		builder_image(create->builder, item->id, &item->image);
-	create->counts.bytes_in += item->size;
-	create->counts.made += item->is_made;
-	create->counts.masks += item->is_mask;
-	create->counts.unsure += item->unsure;
+		counts->images++;
+	}
+	counts->bytes_in += item->size;
+	counts->made += item->is_made;
+	counts->masks += item->is_mask;
+	counts->unsure += item->unsure;
 	return item->left ? create_count_left(create, item->left, strlen(item->left)) : 0;
-}
-
-/* Returns 0 to store it, 1 to leave it out, or an error. */
-static int judge_item(struct create *create, const struct item *item)
-{
-	if (item->annotations.places)
-		return create_refuse_annotations(create, item->path.data, &item->annotations, 0);
-	return item->is_bad ? create_found(create, item->path.data, &item->finding) : 0;
 }
 
 static int store_item(struct create *create, struct item *item)
 {
+	struct err err = {0};
 	int r;
 
+	/* A program has failed. */
+	if (item->error == -ECHILD)
+		return create_fail(create, err_set(&err, -ECHILD, "%s", item->left), &err);
 	if (item->error)
 		return give_up(create, item);
-	r = create->images && item_is_large(item) ? create_look_through(create, item) : 0;
-	if (r == 0)
-		r = judge_item(create, item);
+	r = create->images && item_is_large(item) ? create_look_for_places(create, item) : 0;
+	if (r == 0 && item->annotations.places)
+		r = create_refuse_annotations(create, item->path.data, &item->annotations, 0);
+	else if (r == 0 && item->is_bad)
+		r = create_found(create, item->path.data, &item->finding);
 	if (r >= 0 && create->counts.refused)
 		r = 0; /* there will be no pack */
 	else if (r == 1)
@@ -507,27 +489,9 @@ static int store_item(struct create *create, struct item *item)
 	return r;
 }
 
-static int run_all(struct store_run *run, int (*use)(struct create *create, struct item *item))
-{
-	struct item *item = NULL;
-	int r;
+/* --- all of them -------------------------------------------------------------------------- */
 
-	do {
-		r = interrupt_pending() ? -EINTR : fill_pipeline(run);
-		if (r < 0)
-			return r;
-		item = pipeline_take(run->pipeline);
-		if (item) {
-			create_list_held(run->create, &item->listed);
-			r = item->error == -ECHILD ? programs_fail(run->create, item)
-						   : use(run->create, item);
-			free_item(item);
-		}
-	} while (r == 0 && item);
-	return r;
-}
-
-int create_run(struct create *create, int (*use)(struct create *create, struct item *item))
+static int store_files(struct create *create)
 {
 	SCOPE(run_release) struct store_run run = {.create = create};
 	const struct pipeline_params params = {.workers = (unsigned)create->options.jobs,
@@ -538,48 +502,51 @@ int create_run(struct create *create, int (*use)(struct create *create, struct i
 					       .drop = drop_unstored,
 					       .results = INSIDE_RESULTS,
 					       .context = &run};
-	int r = programs_begin(create);
+	struct item *item = NULL;
+	int r = create_begin_programs(create);
 
 	if (r == 0)
 		r = pipeline_new(&params, &run.pipeline);
-	return r < 0 ? r : run_all(&run, use);
-}
-
-struct import_dir_params create_folder_params(const struct create *create)
-{
-	const struct create_options *options = &create->options;
-
-	return (struct import_dir_params){.scan = {.root = create->root,
-						   .jobs = (unsigned)options->jobs,
-						   .patience_ns = SCAN_PATIENCE_NS,
-						   .follow = options->dereference,
-						   .filter = &options->filter,
-						   .watch = &create->watch,
-						   .builder = create->builder},
-					  .order = &options->order,
-					  .slices = create->slice.slices,
-					  .slice = create->slice.number};
-}
-
-int create_open_folder(struct create *create, const struct import_dir_params *params)
-{
-	struct err err = {0};
-	int r = import_dir_new(params, &create->import, &err);
-
-	if (r == 0 || !err.text[0])
+	if (r < 0)
 		return r;
-	progress_clear(&create->progress);
-	return log_fail(CREATE_REPORTED, "%s", err.text);
+	do {
+		r = interrupt_pending() ? -EINTR : fill_pipeline(&run);
+		item = r < 0 ? NULL : pipeline_take(run.pipeline);
+		if (item) {
+			r = store_item(create, item);
+			free_item(item);
+		}
+	} while (r == 0 && item);
+	return r;
+}
+
+/* Leaves out the other names of a file that was left out, and reports them. */
+static int drop_link(struct create *create, uint32_t id)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT, first = BUF_INIT, reason = BUF_INIT;
+	struct builder *builder = create->builder;
+	int r = builder_path(builder, builder_file(builder, id), &first);
+
+	if (r == 0)
+		r = builder_path(builder, id, &path);
+	if (r == 0)
+		r = buf_addf(&reason, "the same file as %s", first.data);
+	if (r == 0)
+		r = builder_drop(builder, id);
+	return r < 0 ? r : create_unreadable(create, path.data, reason.data);
 }
 
 int create_store(struct create *create)
 {
-	const struct import *import = create->import;
-	int r = create_run(create, store_item);
+	int r = store_files(create);
 
 	if (r == 0 && create->counts.refused)
 		r = create_refuse(create);
-	if (r == 0)
-		r = import_drop_links(create->builder, import->entries, &create->watch);
-	return r == 0 && import->ops->finish ? import->ops->finish(create->import) : r;
+	for (uint32_t id = 1; r == 0 && id < create->import->entries; id++) {
+		uint32_t file = builder_file(create->builder, id);
+
+		if (file != id && builder_is_dropped(create->builder, file))
+			r = drop_link(create, id);
+	}
+	return r;
 }

@@ -1,23 +1,31 @@
 #include "pack/tool/create/decompressed.h"
 
+#include "base/exit.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/math.h"
 #include "base/name.h"
 #include "base/parallel_for.h"
+#include "base/python.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "base/spawn.h"
 #include "pack/foreign/known.h"
 #include "pack/tool/create/target.h"
 #include "pack/tool/import/unpack.h"
 #include "pack/tool/work/interrupt.h"
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#define SPOOL_SAID (256 * MIB)
+#define SPOOL_SAID   (256 * MIB)
+#define SCRIPT_OTHER 5 /* status of a script: python/foldfs/sources/images.py */
 
 static int fail_unpacked(const char *pack, int error, const struct err *why, struct err *err)
 {
@@ -73,8 +81,7 @@ static int unpack_into(struct reader *spool, const struct foreign_compressed *fr
 
 	if (to < 0)
 		return to;
-	return from ? unpack(from, to, ret_behind, err)
-		    : unpack_stream(stream, to, ret_behind, err);
+	return unpack(from, stream, to, ret_behind, err);
 }
 
 static int unpack_part(const char *pack, const struct foreign_compressed *from,
@@ -120,25 +127,24 @@ struct copying {
 	atomic_int error; /* the first */
 };
 
-static int copy_piece(const struct copying *copying, uint64_t offset)
+static void copy_next(void *context, size_t number)
 {
+	struct copying *copying = context;
+	uint64_t offset = number * COPY_PIECE;
 	size_t len = (size_t)min(copying->size - offset, (uint64_t)COPY_PIECE);
 	SCOPE_FREE void *bytes = aligned_alloc(READER_PAGE, COPY_PIECE);
 	struct iovec iov = {.iov_base = bytes,
 			    .iov_len = (len + READER_PAGE - 1) / READER_PAGE * READER_PAGE};
-	int r = bytes ? reader_read(copying->from, &iov, 1, offset, len) : -ENOMEM;
-
-	return r < 0 ? r : io_pwrite_full(copying->to, bytes, len, offset);
-}
-
-static void copy_next(void *context, size_t number)
-{
-	struct copying *copying = context;
-	int none = 0, r;
+	int none = 0, r = bytes ? 0 : -ENOMEM;
 
 	if (atomic_load(&copying->error))
 		return;
-	r = interrupt_pending() ? -EINTR : copy_piece(copying, number * COPY_PIECE);
+	if (interrupt_pending())
+		r = -EINTR;
+	if (r == 0)
+		r = reader_read(copying->from, &iov, 1, offset, len);
+	if (r == 0)
+		r = io_pwrite_full(copying->to, bytes, len, offset);
 	atomic_compare_exchange_strong(&copying->error, &none, r);
 }
 
@@ -182,30 +188,15 @@ int decompressed_copy(const char *pack, struct reader *from, const char *name, s
 
 /* --- a file ----------------------------------------------------------------------------------- */
 
-static bool begins_compressed(struct reader *reader)
-{
-	char head[KNOWN_HEAD];
-	ssize_t n = reader_get(reader, head, sizeof(head), 0);
-
-	return n > 0 && compression_of(head, (size_t)n);
-}
-
-static void say_size(const struct decompressed *d, const char *name, uint64_t size)
-{
-	SCOPE_FREE char *shown = name_shown(name);
-	char text[SIZE_TEXT];
-
-	log_detail("%s: decompressed, %s beside %s for as long as this runs", shown ? shown : "",
-		   size_format(size, text), d->pack);
-}
-
 /* What looks like damage may be where an old and a new file meet. */
 static int open_unpacked(const struct decompressed *d, const char *name, struct reader *reader,
 			 struct reader **ret, struct err *err)
 {
 	SCOPE(reader_release) struct reader *spool = NULL;
+	SCOPE_FREE char *shown = name_shown(name);
 	struct reader_identity before, after;
 	uint64_t start, len, behind = 0;
+	char text[SIZE_TEXT];
 	int r = reader_identity(reader, &before);
 	const struct foreign_compressed from = {.reader = reader, .len = before.size};
 
@@ -221,9 +212,92 @@ static int open_unpacked(const struct decompressed *d, const char *name, struct 
 	if (len == 0)
 		return fail_empty(err);
 	say_behind(name, behind);
-	say_size(d, name, len);
+	log_detail("%s: decompressed, %s beside %s for as long as this runs", shown ? shown : "",
+		   size_format(len, text), d->pack);
 	*ret = steal_ptr(&spool);
 	return 1;
+}
+
+/* --- a script --------------------------------------------------------------------------------- */
+
+int decompressed_script(struct decompressed *d, const char *name, const char *source,
+			struct err *err)
+{
+	const struct foreign_settings *settings = d->settings;
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	int ends[2], r = python_script("sources", name, &path);
+	/* Names are UTF-8 in any locale. What Python warns of is nothing to the user. */
+	const char *const argv[] = {python_program_beside(),
+				    "-B",
+				    "-X",
+				    "utf8",
+				    "-W",
+				    "ignore",
+				    path.data,
+				    source,
+				    settings->image_key ? settings->image_key : "",
+				    settings->label_key ? settings->label_key : "",
+				    settings->name_key ? settings->name_key : "",
+				    NULL};
+
+	if (r < 0)
+		return err_set(err, r, "%s.py, which reads it, is not installed beside foldpack",
+			       name);
+	d->script.said = memfd_create("said", MFD_CLOEXEC);
+	if (d->script.said < 0 || pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	d->stream = d->script.tar = ends[0];
+	r = spawn_program(argv, (int[]){ends[1], d->script.said}, 2, 0, &d->script.process);
+	close(ends[1]);
+	if (r == 0)
+		return 0;
+	d->script.process = 0;
+	return err_set(err, r, "Python, which reads it, does not start: %s: %s" PYTHON_WAY_OUT,
+		       python_program(), strerror(-r));
+}
+
+/* Awaits its end. */
+static int end_script(struct script *script, const char *source, struct err *err)
+{
+	SCOPE(buf_release) struct buf said = BUF_INIT;
+	const char *last;
+	struct stat st;
+	ssize_t n;
+	int status;
+
+	if (waitpid(script->process, &status, 0) < 0)
+		return -errno;
+	script->process = 0;
+	if (fstat(script->said, &st) < 0)
+		return -errno;
+	if (buf_reserve(&said, (size_t)st.st_size + 1) < 0)
+		return -ENOMEM;
+	n = io_pread(script->said, said.data, (size_t)st.st_size, 0);
+	if (n < 0)
+		return (int)n;
+	while (n && said.data[n - 1] == '\n')
+		n--;
+	said.data[n] = '\0';
+	if (status == 0) {
+		for (char *line, *rest = said.data; (line = strsep(&rest, "\n"));)
+			if (*line)
+				log_notice("%s: %s", source, line);
+		return 0;
+	}
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+		return err_set(err, -ECANCELED,
+			       "the script that reads it was killed, as where memory runs out");
+	if (WIFSIGNALED(status))
+		return err_set(err, -EBADMSG, "damaged: the library that reads it crashes on it");
+	last = strrchr(said.data, '\n');
+	return err_set(err,
+		       WEXITSTATUS(status) == EXIT_DAMAGED   ? -EBADMSG
+		       : WEXITSTATUS(status) == SCRIPT_OTHER ? -ENOMSG
+							     : -ECANCELED,
+		       "%s",
+		       last	    ? last + 1
+		       : *said.data ? said.data
+				    : "the script that reads it failed");
 }
 
 /* --- a pipe ----------------------------------------------------------------------------------- */
@@ -243,8 +317,8 @@ static int open_spooled(struct decompressed *d, const char *name, struct reader 
 	r = open_spool(d->pack, &spool);
 	if (r == 0)
 		r = unpack_into(spool, NULL, d->stream, &behind, &d->err);
-	if (d->script && (r == 0 || r == -EBADMSG)) {
-		ended = script_end(d->script, name, &d->err);
+	if (d->script.process && (r == 0 || r == -EBADMSG)) {
+		ended = end_script(&d->script, name, &d->err);
 		r = ended < 0 ? ended : r;
 	} else if (r == -EBADMSG && spool_size(spool) > 0) {
 		d->error = r;
@@ -267,6 +341,8 @@ static int open_decompressed(void *context, const char *name, unsigned how, stru
 {
 	struct decompressed *d = context;
 	SCOPE(reader_release) struct reader *reader = NULL;
+	char head[KNOWN_HEAD];
+	ssize_t n;
 	int r;
 
 	if (d->stream >= 0) {
@@ -277,7 +353,8 @@ static int open_decompressed(void *context, const char *name, unsigned how, stru
 	r = d->before.open(d->before.context, name, how, &reader, err);
 	if (r < 0)
 		return r;
-	if (begins_compressed(reader_origin(reader)))
+	n = reader_get(reader_origin(reader), head, sizeof(head), 0);
+	if (n > 0 && compression_of(head, (size_t)n))
 		return open_unpacked(d, name, reader_origin(reader), ret, err);
 	*ret = steal_ptr(&reader);
 	return r;
@@ -285,8 +362,11 @@ static int open_decompressed(void *context, const char *name, unsigned how, stru
 
 void decompressed_begin(struct decompressed *d, const char *pack, struct foreign_settings *settings)
 {
-	*d = (struct decompressed){
-		.pack = pack, .settings = settings, .before = *settings, .stream = -1};
+	*d = (struct decompressed){.pack = pack,
+				   .settings = settings,
+				   .before = *settings,
+				   .stream = -1,
+				   .script = {.tar = -1, .said = -1}};
 	settings->open = open_decompressed;
 	settings->context = d;
 }
@@ -295,4 +375,10 @@ void decompressed_end(struct decompressed *d)
 {
 	d->settings->open = d->before.open;
 	d->settings->context = d->before.context;
+	if (d->script.process) {
+		kill(d->script.process, SIGKILL);
+		waitpid(d->script.process, NULL, 0);
+	}
+	scope_close(&d->script.said);
+	scope_close(&d->script.tar);
 }

@@ -19,13 +19,6 @@ static char *directory_of(const char *path)
 	return copy ? strdup(dirname(copy)) : NULL;
 }
 
-static const char *target_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool is_same_file(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
@@ -83,25 +76,25 @@ int target_check(const char *path, int source, struct err *err)
 	return r;
 }
 
-static bool same_place(const char *a, const char *b)
-{
-	SCOPE_FREE char *above_a = directory_of(a), *above_b = directory_of(b);
-	struct stat at_a, at_b;
-
-	if (stat(a, &at_a) == 0 && stat(b, &at_b) == 0)
-		return is_same_file(&at_a, &at_b);
-	return above_a && above_b && stat(above_a, &at_a) == 0 && stat(above_b, &at_b) == 0 &&
-	       is_same_file(&at_a, &at_b) && strcmp(target_name(a), target_name(b)) == 0;
-}
-
 bool target_is_of(const char *path, const char *pack)
 {
 	static const char *const suffixes[] = {"", ".partial", ".partial.journal"};
+	SCOPE_FREE char *above = directory_of(path), *above_pack = directory_of(pack);
+	const char *slash = strrchr(path, '/'), *pack_slash = strrchr(pack, '/');
+	struct stat a, b;
+	bool beside = above && above_pack && stat(above, &a) == 0 && stat(above_pack, &b) == 0 &&
+		      is_same_file(&a, &b);
 
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
 		SCOPE_FREE char *written = NULL;
 
-		if (asprintf(&written, "%s%s", pack, suffixes[i]) >= 0 && same_place(path, written))
+		if (asprintf(&written, "%s%s", pack, suffixes[i]) < 0)
+			continue;
+		if (stat(path, &a) == 0 && stat(written, &b) == 0
+			    ? is_same_file(&a, &b)
+			    : beside && strcmp(slash ? slash + 1 : path,
+					       written + (pack_slash ? pack_slash + 1 - pack
+								     : 0)) == 0)
 			return true;
 	}
 	return false;

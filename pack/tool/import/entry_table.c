@@ -93,6 +93,14 @@ int entry_table_find_bytes(const struct entry_table *table, const struct builder
 	return -ENOENT;
 }
 
+int entry_table_add_path(struct entry_table *table, const struct builder *builder, uint32_t entry)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	int r = builder_path(builder, entry, &path);
+
+	return r < 0 ? r : entry_table_add(table, entry_table_hash(path.data, path.len), entry);
+}
+
 int entry_table_find_path(const struct entry_table *table, const struct builder *builder,
 			  const char *path, size_t len, uint32_t *ret_entry)
 {

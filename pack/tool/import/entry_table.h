@@ -18,7 +18,7 @@ uint32_t entry_table_next(const struct entry_table *table, uint32_t hash, size_t
 /* Adds an entry, which is not 0. Returns 0 or -ENOMEM. */
 int entry_table_add(struct entry_table *table, uint32_t hash, uint32_t entry);
 
-/* The hash of the bytes of a file, or of a path. */
+/* The hash of the bytes of a file. */
 uint32_t entry_table_hash(const void *data, size_t len);
 
 /* The entry that was added with this hash and whose file has these bytes: 0, -ENOENT, or as
@@ -26,6 +26,8 @@ uint32_t entry_table_hash(const void *data, size_t len);
 int entry_table_find_bytes(const struct entry_table *table, const struct builder *builder,
 			   uint32_t hash, const void *data, size_t len, uint32_t *ret_entry);
 
-/* The entry with this path; it was added with the hash of its path: 0, -ENOENT or -ENOMEM. */
+/* Adds an entry of a builder by its path. 0 or -ENOMEM. */
+int entry_table_add_path(struct entry_table *table, const struct builder *builder, uint32_t entry);
+/* The entry that was added by this path: 0, -ENOENT or -ENOMEM. */
 int entry_table_find_path(const struct entry_table *table, const struct builder *builder,
 			  const char *path, size_t len, uint32_t *ret_entry);

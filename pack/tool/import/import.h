@@ -1,12 +1,51 @@
-/* Where the files of a new pack come from: a folder (import_dir.h), an archive or a dataset.
+/* Where the files of a new pack come from: a folder (import_dir.h), or a dataset (import_packs.h).
  *
  * An importer adds every entry to the builder, and hands out the files in the order in which they
  * are stored. The order, and what is added, depend only on the source and the options. */
 #pragma once
 
-#include "pack/tool/import/item.h"
+#include "base/buf.h"
+#include "base/date.h"
+#include "pack/tool/image/annotations.h"
+#include "pack/tool/image/check.h"
+#include "pack/write/builder.h"
+#include <xxhash.h>
 
-struct import;
+/* Larger files are never in memory as a whole. They are read while they are stored, one at a time,
+ * and are neither checked nor changed. */
+#define ITEM_LARGE (64 * MIB)
+
+/* One file on its way from the source into the pack:
+ *
+ *	import  its identity                    (owner's thread)
+ *	work    its bytes: read, looked at     (any thread)
+ *	store   its record                     (owner's thread, in order)
+ *
+ * Belongs to one thread at a time; see pipeline.h. */
+struct item {
+	uint32_t id;	      /* in the builder */
+	uint32_t source;      /* the importer's own */
+	struct buf path;      /* below the source, NUL-ended */
+	uint64_t size;	      /* bytes, as the source has it */
+	uint64_t fingerprint; /* of the source file: path, size, time, mode */
+	struct buf bytes;     /* as they will be stored; empty for a large one */
+	uint32_t hash;	      /* of the bytes, if dedup is on and pays */
+	struct buf sums;      /* uint64_t, of its extents, if they are compared with a base */
+	int error;	      /* the source could not be read: -errno; -ECHILD: see `left` */
+	struct dataset_image image;
+	bool is_made;			/* the bytes are not those of the source */
+	bool is_mask;			/* and were made by the nearest pixel */
+	bool unsure;			/* only PIL, which is not there, could have checked it */
+	char *left;			/* why an image was not transformed; NULL: it was */
+	struct annotations annotations; /* of places in images, if these are looked for */
+	bool is_bad;			/* a check found something */
+	struct check_finding finding;
+};
+
+static inline bool item_is_large(const struct item *item)
+{
+	return item->size > ITEM_LARGE;
+}
 
 /* Tells the owner what cannot be packed. Paths are relative to the source; "" is the source itself.
  */
@@ -16,41 +55,34 @@ struct import_watch {
 	int (*bad)(void *context, const char *path, const char *reason);
 	/* "a named pipe", "a socket", "a device": left out. */
 	void (*special)(void *context, const char *path, const char *what);
-	/* An input that the options leave out, although its own path does not say so. */
-	void (*left_out)(void *context, const char *path, const char *reason);
-	/* The source cannot be read any further: there will be no pack. Returns what the importer
-	 * is to return. */
-	int (*broken)(void *context, int error, const struct err *err);
 	/* Called from time to time during a scan, with the number of entries so far; as bad(). */
 	int (*tick)(void *context, uint64_t entries);
 	void *context;
 };
 
+struct import;
+
 struct import_ops {
-	/* The next file: fills in id, path, size and fingerprint. 0; 1: there is none; what the
-	 * watch returned, -EINTR, -ENOMEM, or what the builder returned (err has its sentence). */
-	int (*next)(struct import *import, struct item *item, struct err *err);
+	/* The next file: fills in id, path, size and fingerprint. 0; 1: there is none; or -errno.
+	 */
+	int (*next)(struct import *import, struct item *item);
 	/* Says, in the owner's thread, that a file will be read, before the next one is asked for.
 	 * NULL where that is of no use. */
 	void (*begin)(struct import *import, const struct item *item);
 	/* Reads the bytes of a file, in any thread; sets item->error on failure. `worker` as in
-	 * pipeline.h. Not called for large files. NULL: next() has read them. */
+	 * pipeline.h. Not called for large files. */
 	void (*read)(struct import *import, unsigned worker, struct item *item);
 	/* Opens a large file for the builder, between the next() that returned it and the following
 	 * one. 0 or -errno, also in item->error. */
 	int (*open)(struct import *import, struct item *item, struct builder_source *ret);
 	/* After the builder has read it. NULL where there is nothing to do. */
 	void (*close)(struct import *import, struct item *item);
-	/* Once all files and links are stored or dropped: drops the folders in which nothing is
-	 * wanted. NULL: there is nothing to do. Returns as next(). */
-	int (*finish)(struct import *import);
 	void (*free)(struct import *import);
 };
 
 struct import {
 	const struct import_ops *ops;
-	uint64_t entries, files,
-		bytes; /* in all; 0: not known in advance. Entries are known at the end */
+	uint64_t entries, files, bytes; /* in all */
 };
 
 static inline void import_free(struct import *import)
@@ -60,9 +92,10 @@ static inline void import_free(struct import *import)
 }
 
 /* A file with the same fingerprint counts as unchanged. */
-uint64_t import_fingerprint(const struct buf *path, uint64_t size, struct timespec mtime,
-			    mode_t mode);
+static inline uint64_t import_fingerprint(const struct buf *path, uint64_t size,
+					  struct timespec mtime, mode_t mode)
+{
+	uint64_t facts[] = {size, (uint64_t)date_of(mtime), mode};
 
-/* Leaves out the other names of files that were left out, and reports them. 0, -ENOMEM, or what the
- * watch returned. */
-int import_drop_links(struct builder *builder, uint64_t entries, const struct import_watch *watch);
+	return XXH3_64bits_withSeed(path->data, path->len, XXH3_64bits(facts, sizeof(facts)));
+}

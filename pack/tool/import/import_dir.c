@@ -1,9 +1,28 @@
 #include "pack/tool/import/import_dir.h"
 
+#include "base/io.h"
 #include "base/scope.h"
 #include "pack/tool/import/dirstack.h"
-#include "pack/tool/import/source.h"
+#include "pack/tool/work/interrupt.h"
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+
+/* Checks for signals between two pieces. */
+#define READ_PIECE ((size_t)64 << 20)
+
+/* One file. It is read straight into the buffer from which it is stored, with one open, one fstat
+ * and one read a buffer.
+ *
+ * What is read must be what the scan saw: a file with another size or time is refused with -ESTALE,
+ * so that no pack holds half of an old and half of a new file; and one that has other bytes than
+ * its size says with -EOVERFLOW (more) or -ENODATA (fewer), so that none holds a part of it. */
+struct source {
+	int fd;
+	struct stat expected; /* its size and time */
+	uint64_t done;	      /* bytes read */
+	int error;	      /* the first one, -errno; -ESTALE: it has changed */
+};
 
 struct import_dir {
 	struct import import; /* first */
@@ -19,47 +38,82 @@ static struct import_dir *dir_of(struct import *import)
 	return (struct import_dir *)(void *)import;
 }
 
-static int dir_next(struct import *import, struct item *item, struct err *err)
-{
-	struct import_dir *dir = dir_of(import);
-	struct builder_entry entry;
+/* --- a file ----------------------------------------------------------------------------------- */
 
-	(void)err;
-	if (dir->at == dir->end)
-		return 1;
-	item->id = dir->sequence[dir->at++];
-	entry = builder_entry(dir->params.scan.builder, item->id);
-	item->size = entry.size;
-	if (builder_path(dir->params.scan.builder, item->id, &item->path) < 0)
-		return -ENOMEM;
-	item->fingerprint = import_fingerprint(&item->path, entry.size, entry.mtime, entry.mode);
-	return 0;
+static int source_fail(struct source *source, int error)
+{
+	if (source->error == 0)
+		source->error = error;
+	return source->error;
 }
 
-/* --- its bytes -------------------------------------------------------------------------- */
-
-/* An error is left in the source. */
-static int dir_source(struct import_dir *dir, struct dirstack *stack, const struct item *item,
-		      struct source *source)
+static int source_open(struct import_dir *dir, struct dirstack *stack, const struct item *item,
+		       struct source *source)
 {
 	const char *slash = strrchr(item->path.data, '/');
 	struct builder_entry entry = builder_entry(dir->params.scan.builder, item->id);
-	int directory, r;
+	int follow = dir->params.scan.follow ? 0 : O_NOFOLLOW, directory;
+	int r = dirstack_enter(stack, entry.parent, &directory);
 
-	r = dirstack_enter(stack, entry.parent, &directory);
-	if (r < 0) {
-		*source = (struct source){.fd = -1, .error = r};
-		return r;
+	*source = (struct source){.fd = -1,
+				  .expected = {.st_mode = S_IFREG,
+					       .st_size = (off_t)entry.size,
+					       .st_mtim = entry.mtime}};
+	if (r < 0)
+		return source_fail(source, r);
+	/* O_NONBLOCK: a named pipe that has taken the file's place must not hang. */
+	source->fd = openat(directory, slash ? slash + 1 : item->path.data,
+			    O_RDONLY | O_NONBLOCK | O_CLOEXEC | follow);
+	if (source->fd >= 0)
+		return 0;
+	/* It was no link when it was scanned. */
+	return source_fail(source, errno == ELOOP ? -ESTALE : -errno);
+}
+
+static void source_close(struct source *source)
+{
+	scope_close(&source->fd);
+	source->fd = -1;
+}
+
+/* `error`, or -ESTALE: the file has changed. */
+static int explain_source(struct source *source, int error)
+{
+	int r = io_unchanged(source->fd, &source->expected);
+
+	error = r < 0 ? r : error;
+	return error < 0 ? source_fail(source, error) : 0;
+}
+
+/* Of a builder_source. The last read, which may be empty, also checks that the file is unchanged.
+ */
+static int source_read(void *context, void *buf, size_t len)
+{
+	struct source *source = context;
+
+	for (size_t piece; len > 0; buf = (char *)buf + piece, len -= piece) {
+		ssize_t n;
+
+		if (interrupt_pending())
+			return source_fail(source, -EINTR);
+		piece = len < READ_PIECE ? len : READ_PIECE;
+		n = io_read(source->fd, buf, piece);
+		if (n < 0)
+			return source_fail(source, (int)n);
+		if ((size_t)n < piece)
+			return explain_source(source, -ENODATA);
+		source->done += piece;
 	}
-	return source_open(source, directory, slash ? slash + 1 : item->path.data, &entry,
-			   dir->params.scan.follow);
+	return source->done == (uint64_t)source->expected.st_size
+		       ? explain_source(source, io_check_end(source->fd, source->done))
+		       : 0;
 }
 
 static void dir_read(struct import *import, unsigned worker, struct item *item)
 {
 	struct import_dir *dir = dir_of(import);
 	struct source source;
-	int r = dir_source(dir, dir->stacks[worker], item, &source);
+	int r = source_open(dir, dir->stacks[worker], item, &source);
 
 	if (r == 0)
 		r = buf_reserve(&item->bytes, item->size);
@@ -75,7 +129,7 @@ static int dir_open(struct import *import, struct item *item, struct builder_sou
 {
 	struct import_dir *dir = dir_of(import);
 
-	item->error = dir_source(dir, dir->stacks[dir->params.scan.jobs], item, &dir->large);
+	item->error = source_open(dir, dir->stacks[dir->params.scan.jobs], item, &dir->large);
 	*ret = (struct builder_source){
 		.read = source_read, .context = &dir->large, .size = item->size};
 	return item->error;
@@ -89,7 +143,23 @@ static void dir_close(struct import *import, struct item *item)
 	source_close(&dir->large);
 }
 
-/* --- the end ---------------------------------------------------------------------------- */
+/* --- all of them ------------------------------------------------------------------------------ */
+
+static int dir_next(struct import *import, struct item *item)
+{
+	struct import_dir *dir = dir_of(import);
+	struct builder_entry entry;
+
+	if (dir->at == dir->end)
+		return 1;
+	item->id = dir->sequence[dir->at++];
+	entry = builder_entry(dir->params.scan.builder, item->id);
+	item->size = entry.size;
+	if (builder_path(dir->params.scan.builder, item->id, &item->path) < 0)
+		return -ENOMEM;
+	item->fingerprint = import_fingerprint(&item->path, entry.size, entry.mtime, entry.mode);
+	return 0;
+}
 
 static void dir_free(struct import *import)
 {
@@ -112,45 +182,29 @@ static const struct import_ops dir_ops = {
 
 static int scan_folder(struct import_dir *dir, struct err *err)
 {
-	const struct scan_params *scan = &dir->params.scan;
-	const struct slices *slices = dir->params.slices;
+	const struct import_dir_params *params = &dir->params;
+	const struct scan_params *scan = &params->scan;
 	struct scan_counts counts;
-	int r;
+	int r = params->slices ? slices_add(params->slices, params->slice, scan->builder, &counts,
+					    &dir->sequence, err)
+			       : scan_add(scan, &counts, err);
 
-	if (slices)
-		r = slices_add(slices, dir->params.slice, scan->builder, &counts, &dir->sequence,
-			       err);
-	else
-		r = scan_add(scan, &counts, err);
+	if (r == 0 && !params->slices)
+		r = order_files(params->order, scan->filter, scan->builder, &counts, &dir->sequence,
+				err);
 	if (r < 0)
 		return r;
-	dir->import.files = counts.files;
+	dir->import.files = dir->end = counts.files;
 	dir->import.bytes = counts.bytes;
 	dir->import.entries = counts.entries;
-	dir->end = counts.files;
-	if (slices)
-		return 0;
-	return order_files(dir->params.order, scan->filter, scan->builder, &counts, &dir->sequence,
-			   &dir->end, err);
-}
-
-static int make_stacks(struct import_dir *dir)
-{
-	const struct scan_params *scan = &dir->params.scan;
-	const struct dirstack_tree tree = dirstack_tree_of(scan->builder, scan->follow);
-	int r = 0;
-
-	dir->stacks = calloc(scan->jobs + 1, sizeof(struct dirstack *));
-	if (!dir->stacks)
-		return -ENOMEM;
-	for (unsigned i = 0; r == 0 && i <= scan->jobs; i++)
-		r = dirstack_new(&tree, scan->root, &dir->stacks[i]);
-	return r;
+	return 0;
 }
 
 int import_dir_new(const struct import_dir_params *params, struct import **ret, struct err *err)
 {
 	struct import_dir *dir = calloc(1, sizeof(*dir));
+	const struct dirstack_tree tree =
+		dirstack_tree_of(params->scan.builder, params->scan.follow);
 	int r;
 
 	if (!dir)
@@ -159,8 +213,11 @@ int import_dir_new(const struct import_dir_params *params, struct import **ret, 
 	dir->params = *params;
 	dir->large.fd = -1;
 	r = scan_folder(dir, err);
-	if (r == 0)
-		r = make_stacks(dir);
+	dir->stacks = calloc(params->scan.jobs + 1, sizeof(struct dirstack *));
+	if (!dir->stacks)
+		r = -ENOMEM;
+	for (unsigned i = 0; r == 0 && i <= params->scan.jobs; i++)
+		r = dirstack_new(&tree, params->scan.root, &dir->stacks[i]);
 	if (r < 0) {
 		dir_free(&dir->import);
 		return r;

@@ -60,30 +60,8 @@ static int add_folders(struct import_packs *packs, uint32_t e, struct err *err)
 	return r < 0 ? r : append_packed(packs, entry.parent, &folder, err);
 }
 
-static int note_file(struct import_packs *packs, uint32_t e, uint64_t size)
-{
-	struct dataset *dataset = packs->params.dataset;
-	struct ranked place = {.number = e};
-
-	if (dataset_is_delta(dataset))
-		place.rank = packs->import.files;
-	else if (size)
-		place.rank = dataset_extent(dataset, dataset_first_extent(dataset, e)).offset;
-	packs->import.files++;
-	packs->import.bytes += size;
-	return buf_add(&packs->places, &place, sizeof(place));
-}
-
-static bool is_entry_wanted(const struct import_packs *packs, const struct dataset_entry *entry,
-			    const char *path)
-{
-	if (entry->kind != FORMAT_DIRECTORY)
-		return filter_wants_file(packs->params.filter, path);
-	return entry->children == 0 && filter_wants(packs->params.filter, path, true);
-}
-
-/* What an entry becomes. Of a file whose own name is not wanted, the first other name that is
- * becomes the file. 0 or -ENOMEM. */
+/* What an entry becomes: hard links come last, since they name files. But of a file whose own name
+ * is not wanted, the first other name that is becomes the file. */
 static int kind_to_add(const struct import_packs *packs, const struct dataset_entry *entry,
 		       struct buf *path, enum format_kind *ret)
 {
@@ -100,42 +78,45 @@ static int kind_to_add(const struct import_packs *packs, const struct dataset_en
 	return r;
 }
 
-static int add_entry(struct import_packs *packs, uint32_t e, const struct dataset_entry *entry,
-		     enum format_kind kind, struct err *err)
-{
-	struct builder_entry to = {.kind = kind, .size = entry->size};
-	int r = add_folders(packs, e, err);
-
-	if (kind == FORMAT_SYMLINK)
-		to.target = dataset_target(packs->params.dataset, e, &to.target_len);
-	if (kind == FORMAT_HARDLINK)
-		to.link_to = packs->ids[entry->inode];
-	if (r == 0)
-		r = append_packed(packs, e, &to, err);
-	if (r < 0 || kind != FORMAT_FILE)
-		return r;
-	packs->ids[entry->inode] = packs->ids[e];
-	return note_file(packs, e, entry->size);
-}
-
-/* Hard links come last, since they name files. */
 static int take_entry(struct import_packs *packs, uint32_t e, bool links, struct buf *path,
 		      struct err *err)
 {
-	const struct dataset_entry entry = dataset_entry(packs->params.dataset, e);
-	enum format_kind kind;
+	struct dataset *dataset = packs->params.dataset;
+	const struct filter *filter = packs->params.filter;
+	const struct dataset_entry entry = dataset_entry(dataset, e);
+	bool folder = entry.kind == FORMAT_DIRECTORY;
+	struct builder_entry to = {.size = entry.size};
+	struct ranked place = {.number = e};
 	int r;
 
 	if (links && (entry.kind != FORMAT_HARDLINK || packs->ids[e] != NOT_ADDED))
 		return 0;
 	path->len = 0;
-	r = dataset_path(packs->params.dataset, e, path);
-	if (r < 0 || !is_entry_wanted(packs, &entry, path->data))
+	r = dataset_path(dataset, e, path);
+	/* One with something in it comes with that. */
+	if (r < 0 || (folder && (entry.children || !filter_wants(filter, path->data, true))) ||
+	    (!folder && !filter_wants_file(filter, path->data)))
 		return r;
-	r = kind_to_add(packs, &entry, path, &kind);
-	if (r < 0 || (kind == FORMAT_HARDLINK) != links)
+	r = kind_to_add(packs, &entry, path, &to.kind);
+	if (r < 0 || (to.kind == FORMAT_HARDLINK) != links)
 		return r;
-	return add_entry(packs, e, &entry, kind, err);
+	r = add_folders(packs, e, err);
+	if (to.kind == FORMAT_SYMLINK)
+		to.target = dataset_target(dataset, e, &to.target_len);
+	if (to.kind == FORMAT_HARDLINK)
+		to.link_to = packs->ids[entry.inode];
+	if (r == 0)
+		r = append_packed(packs, e, &to, err);
+	if (r < 0 || to.kind != FORMAT_FILE)
+		return r;
+	packs->ids[entry.inode] = packs->ids[e];
+	if (dataset_is_delta(dataset))
+		place.rank = packs->import.files;
+	else if (entry.size)
+		place.rank = dataset_extent(dataset, dataset_first_extent(dataset, e)).offset;
+	packs->import.files++;
+	packs->import.bytes += entry.size;
+	return buf_add(&packs->places, &place, sizeof(place));
 }
 
 static int take_entries(struct import_packs *packs, bool links, struct err *err)
@@ -195,15 +176,6 @@ static int order_by_path(struct import_packs *packs)
 	return 0;
 }
 
-static int order_entries(struct import_packs *packs)
-{
-	if (dataset_is_delta(packs->params.dataset))
-		return order_by_path(packs);
-	for (uint32_t e = 0; e < dataset_entries(packs->params.dataset); e++)
-		packs->order[e] = e;
-	return 0;
-}
-
 static int sort_files(struct import_packs *packs)
 {
 	const struct ranked *places = BUF_ITEMS(&packs->places, const struct ranked);
@@ -228,17 +200,21 @@ static int list_places(struct import_packs *packs, struct err *err)
 
 	packs->ids = malloc(entries * sizeof(*packs->ids));
 	packs->order = malloc(entries * sizeof(*packs->order));
-	if (!packs->ids || !packs->order || order_entries(packs) < 0)
+	if (!packs->ids || !packs->order)
 		return -ENOMEM;
 	memset(packs->ids, 0xff, entries * sizeof(*packs->ids));
 	packs->ids[DATASET_ROOT] = BUILDER_ROOT;
 	packs->import.entries = 1;
+	for (uint32_t e = 0; e < entries; e++)
+		packs->order[e] = e;
+	if (r == 0 && dataset_is_delta(dataset))
+		r = order_by_path(packs);
 	if (r == 0)
 		r = dataset_attr(dataset, DATASET_ROOT, &attr);
-	if (r == 0) {
-		builder_attr(packs->params.builder, BUILDER_ROOT, attr.mode, attr.mtime);
-		r = take_entries(packs, false, err);
-	}
+	if (r < 0)
+		return r;
+	builder_attr(packs->params.builder, BUILDER_ROOT, attr.mode, attr.mtime);
+	r = take_entries(packs, false, err);
 	if (r == 0)
 		r = take_entries(packs, true, err);
 	return r < 0 ? r : sort_files(packs);
@@ -246,7 +222,7 @@ static int list_places(struct import_packs *packs, struct err *err)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static int packs_next(struct import *import, struct item *item, struct err *err)
+static int packs_next(struct import *import, struct item *item)
 {
 	struct import_packs *packs = packs_of(import);
 	struct dataset_entry entry;
@@ -254,7 +230,6 @@ static int packs_next(struct import *import, struct item *item, struct err *err)
 	uint32_t e;
 	int r;
 
-	(void)err;
 	if (packs->next == packs->import.files)
 		return 1;
 	e = packs->files[packs->next];

@@ -22,11 +22,11 @@ struct order {
 /* Returns 0 or -EINVAL with a sentence. *ret->file points into the text. */
 int order_parse(const char *text, struct order *ret, struct err *err);
 
-/* The files (FORMAT_FILE) that a scan has added to a builder, in their order. *ret must be freed.
- * `filter` is that of the scan, to say why a line does not name one of its files; NULL: everything
- * is wanted. Returns 0; -ENOMEM; or, with a sentence that names list and line, -ENOENT (a line does
+/* The files (FORMAT_FILE) that a scan has added to a builder, counts->files of them, in their
+ * order. *ret must be freed. `filter` is that of the scan, to say why a line does not name one of
+ * its files. Returns 0; -ENOMEM; or, with a sentence that names list and line, -ENOENT (a line does
  * not name a file of the scan), -EEXIST (a line is there twice), or what reading the list returned.
  */
 int order_files(const struct order *order, const struct filter *filter,
 		const struct builder *builder, const struct scan_counts *counts, uint32_t **ret,
-		uint64_t *ret_count, struct err *err);
+		struct err *err);

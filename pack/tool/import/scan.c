@@ -115,21 +115,6 @@ static int bad_name(const struct scan *scan, const struct scan_level *level, con
 	return r < 0 ? r : watch->bad(watch->context, path.data, strerror(-error));
 }
 
-static int special_item(const struct scan *scan, const struct scan_level *level,
-			const struct scan_item *item)
-{
-	const struct import_watch *watch = scan->params->watch;
-	SCOPE(buf_release) struct buf path = BUF_INIT;
-	const char *what = S_ISFIFO(item->mode)	  ? "a named pipe"
-			   : S_ISSOCK(item->mode) ? "a socket"
-						  : "a device";
-	int r = path_in(level, item->name, &path);
-
-	if (r == 0)
-		watch->special(watch->context, path.data, what);
-	return r;
-}
-
 /* *ret says whether a name is part of the tree. */
 static int ask_wanted(struct scan *scan, const struct scan_level *level, const char *name,
 		      bool is_directory, bool *ret)
@@ -152,44 +137,16 @@ static bool knows_type(const struct scan *scan, const struct dirent *found)
 	return found->d_type != DT_UNKNOWN && !(scan->params->follow && found->d_type == DT_LNK);
 }
 
-static int add_item(const struct scan *scan, const struct dirent *found, struct buf *items)
-{
-	bool valid = format_name_valid(found->d_name, strlen(found->d_name));
-	struct scan_item item = {
-		.name = strdup(found->d_name),
-		.inode.ino = found->d_ino,
-		.error = valid ? 0 : -ENAMETOOLONG,
-		.wanted = !scan->filter || knows_type(scan, found),
-	};
-	int r = item.name ? buf_add(items, &item, sizeof(item)) : -ENOMEM;
-
-	if (r < 0)
-		free(item.name);
-	return r;
-}
-
-/* What is not wanted is skipped here, before its inode is read. */
-static int take_item(struct scan *scan, const struct dirent *found, const struct scan_level *level,
-		     struct buf *items)
-{
-	bool wanted = true;
-	int r = 0;
-
-	if (strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0)
-		return 0;
-	if (scan->filter && knows_type(scan, found))
-		r = ask_wanted(scan, level, found->d_name, found->d_type == DT_DIR, &wanted);
-	return r == 0 && wanted ? add_item(scan, found, items) : r;
-}
-
 /* 0; 1 if the directory cannot be read to its end, which was reported; or a failure. */
 static int read_names(struct scan *scan, DIR *stream, const struct scan_level *level,
 		      struct buf *items)
 {
-	struct dirent *found;
-	int r = 0;
+	for (;;) {
+		struct scan_item item = {.wanted = true};
+		struct dirent *found;
+		const char *name;
+		int r = 0;
 
-	while (r == 0) {
 		errno = 0;
 		found = readdir(stream);
 		if (!found && errno) {
@@ -198,33 +155,40 @@ static int read_names(struct scan *scan, DIR *stream, const struct scan_level *l
 		}
 		if (!found)
 			return 0;
-		r = take_item(scan, found, level, items);
+		name = found->d_name;
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+			continue;
+		/* What is not wanted is skipped here, before its inode is read. */
+		if (scan->filter && knows_type(scan, found)) {
+			r = ask_wanted(scan, level, name, found->d_type == DT_DIR, &item.wanted);
+			if (r < 0)
+				return r;
+			if (!item.wanted)
+				continue;
+		} else if (scan->filter) {
+			item.wanted = false; /* as far as is known */
+		}
+		item.name = strdup(name);
+		item.inode.ino = found->d_ino;
+		if (!format_name_valid(name, strlen(name)))
+			item.error = -ENAMETOOLONG;
+		if (!item.name || buf_add(items, &item, sizeof(item)) < 0) {
+			free(item.name);
+			return -ENOMEM;
+		}
 	}
-	return r;
 }
 
 /* --- what they are ------------------------------------------------------------------------ */
-
-static int read_target(const struct scan *scan, struct scan_item *item)
-{
-	char target[PATH_MAX];
-	ssize_t len = readlinkat(scan->directory, item->name, target, sizeof(target));
-
-	if (len < 0)
-		return -errno;
-	if (len == sizeof(target))
-		return -ENAMETOOLONG;
-	item->size = (uint64_t)len;
-	item->target = strndup(target, (size_t)len);
-	return item->target ? 0 : -ENOMEM;
-}
 
 static void look_at_item(void *context, size_t number)
 {
 	const struct scan *scan = context;
 	struct scan_item *item = scan->items + number;
 	bool follow = scan->params->follow;
+	char target[PATH_MAX];
 	struct stat st;
+	ssize_t len;
 
 	if (item->error)
 		return;
@@ -237,35 +201,16 @@ static void look_at_item(void *context, size_t number)
 	item->size = (uint64_t)st.st_size;
 	item->inode = (struct inode_id){.dev = st.st_dev, .ino = st.st_ino};
 	item->linked = st.st_nlink > 1 || follow;
-	if (S_ISLNK(st.st_mode))
-		item->error = read_target(scan, item);
-}
-
-static void look_at_all(struct scan *scan, int directory, struct buf *items)
-{
-	buf_sort(items, sizeof(*scan->items), compare_inodes);
-	scan->items = BUF_ITEMS(items, struct scan_item);
-	scan->directory = directory;
-	parallel_for_run(&scan->parallel, BUF_COUNT(items, *scan->items));
-	buf_sort(items, sizeof(*scan->items), compare_items);
-}
-
-/* Whether an item is packed: 1, 0 (the reason has been reported), or a failure. */
-static int check_item(struct scan *scan, const struct scan_level *level, struct scan_item *item)
-{
-	mode_t mode = item->mode;
-	int r = 0;
-
-	if (item->error)
-		return item->error == -ENOMEM ? -ENOMEM
-					      : bad_name(scan, level, item->name, item->error);
-	if (!item->wanted)
-		r = ask_wanted(scan, level, item->name, S_ISDIR(mode), &item->wanted);
-	if (r < 0 || !item->wanted)
-		return r;
-	if (!S_ISDIR(mode) && !S_ISREG(mode) && !S_ISLNK(mode))
-		return special_item(scan, level, item);
-	return 1;
+	if (!S_ISLNK(st.st_mode))
+		return;
+	len = readlinkat(scan->directory, item->name, target, sizeof(target));
+	if (len < 0 || len == sizeof(target)) {
+		item->error = len < 0 ? -errno : -ENAMETOOLONG;
+		return;
+	}
+	item->size = (uint64_t)len;
+	item->target = strndup(target, (size_t)len);
+	item->error = item->target ? 0 : -ENOMEM;
 }
 
 /* --- entries ------------------------------------------------------------------------------ */
@@ -344,24 +289,6 @@ static int append_file(struct scan *scan, struct scan_level *level, const struct
 	return append_entry(scan, level, item, &entry, &id);
 }
 
-static int append_link(struct scan *scan, struct scan_level *level, const struct scan_item *item)
-{
-	struct builder_entry entry = {
-		.kind = FORMAT_SYMLINK, .target = item->target, .target_len = item->size};
-	uint32_t id;
-
-	return append_entry(scan, level, item, &entry, &id);
-}
-
-/* A link to a directory above it would never end. */
-static bool is_loop(const struct scan_level *level, const struct inode_id *inode)
-{
-	for (; level; level = level->above)
-		if (level->item->inode.ino == inode->ino && level->item->inode.dev == inode->dev)
-			return true;
-	return false;
-}
-
 static int scan_directory(struct scan *scan, struct scan_level *level);
 
 static int append_directory(struct scan *scan, struct scan_level *above,
@@ -373,8 +300,11 @@ static int append_directory(struct scan *scan, struct scan_level *above,
 	uint64_t unwanted = scan->unwanted;
 	int r;
 
-	if (follow && is_loop(above, &item->inode))
-		return bad_name(scan, above, item->name, -ELOOP);
+	/* A link to a directory above it would never end. */
+	for (const struct scan_level *at = above; follow && at; at = at->above)
+		if (at->item->inode.ino == item->inode.ino &&
+		    at->item->inode.dev == item->inode.dev)
+			return bad_name(scan, above, item->name, -ELOOP);
 	if (level.depth > FORMAT_DEPTH_MAX)
 		return bad_name(scan, above, item->name, -ENAMETOOLONG);
 	level.fd = openat(above->fd, item->name,
@@ -383,16 +313,37 @@ static int append_directory(struct scan *scan, struct scan_level *above,
 	return r == 0 && scan->unwanted == unwanted ? add_level(scan, &level) : r;
 }
 
+/* Appends what is packed of an item; why something is not is reported. */
 static int append_item(struct scan *scan, struct scan_level *level, struct scan_item *item)
 {
-	int r = check_item(scan, level, item);
+	const struct import_watch *watch = scan->params->watch;
+	struct builder_entry link = {
+		.kind = FORMAT_SYMLINK, .target = item->target, .target_len = item->size};
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	mode_t mode = item->mode;
+	uint32_t id;
+	int r = 0;
 
-	if (r != 1)
+	if (item->error)
+		return item->error == -ENOMEM ? -ENOMEM
+					      : bad_name(scan, level, item->name, item->error);
+	if (!item->wanted)
+		r = ask_wanted(scan, level, item->name, S_ISDIR(mode), &item->wanted);
+	if (r < 0 || !item->wanted)
 		return r;
-	if (S_ISDIR(item->mode))
+	if (S_ISDIR(mode))
 		return append_directory(scan, level, item);
-	return S_ISREG(item->mode) ? append_file(scan, level, item)
-				   : append_link(scan, level, item);
+	if (S_ISREG(mode))
+		return append_file(scan, level, item);
+	if (S_ISLNK(mode))
+		return append_entry(scan, level, item, &link, &id);
+	r = path_in(level, item->name, &path);
+	if (r == 0)
+		watch->special(watch->context, path.data,
+			       S_ISFIFO(mode)	? "a named pipe"
+			       : S_ISSOCK(mode) ? "a socket"
+						: "a device");
+	return r;
 }
 
 /* Appends what is in a directory; closes its fd. */
@@ -412,29 +363,14 @@ static int scan_directory(struct scan *scan, struct scan_level *level)
 		r = read_names(scan, stream, level, &items);
 	if (r != 0)
 		return r < 0 ? r : 0;
-	look_at_all(scan, level->fd, &items);
+	buf_sort(&items, sizeof(*scan->items), compare_inodes);
+	scan->items = BUF_ITEMS(&items, struct scan_item);
+	scan->directory = level->fd;
+	parallel_for_run(&scan->parallel, BUF_COUNT(&items, *scan->items));
+	buf_sort(&items, sizeof(*scan->items), compare_items);
 	for (size_t i = 0; r == 0 && i < BUF_COUNT(&items, struct scan_item); i++)
 		r = append_item(scan, level, &BUF_ITEMS(&items, struct scan_item)[i]);
 	return r;
-}
-
-static int scan_root(struct scan *scan)
-{
-	int root = scan->params->root;
-	struct scan_item item = {.name = (char[]){""}};
-	struct scan_level level = {.item = &item, .id = BUILDER_ROOT};
-	struct stat st;
-
-	if (fstat(root, &st) < 0)
-		return -errno;
-	item.inode = (struct inode_id){.dev = st.st_dev, .ino = st.st_ino};
-	builder_attr(scan->params->builder, BUILDER_ROOT, st.st_mode, st.st_mtim);
-	scan->counts.entries = 1;
-	/* A descriptor of its own: the caller's keeps its position and stays open. */
-	level.fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (level.fd < 0)
-		return bad_name(scan, &level, NULL, -errno);
-	return scan_directory(scan, &level);
 }
 
 int scan_add(const struct scan_params *params, struct scan_counts *ret, struct err *err)
@@ -444,13 +380,24 @@ int scan_add(const struct scan_params *params, struct scan_counts *ret, struct e
 		.params = params,
 		.filter = filter && !filter_wants_all(filter) ? filter : NULL,
 		.err = err,
+		.counts.entries = 1,
 		.parallel = {.threads = params->jobs,
 			     .patience_ns = params->patience_ns,
 			     .work = look_at_item,
 			     .context = &scan},
 	};
-	int r = scan_root(&scan);
+	struct scan_item root = {.name = (char[]){""}};
+	struct scan_level level = {.item = &root, .id = BUILDER_ROOT};
+	struct stat st;
+	int r;
 
+	if (fstat(params->root, &st) < 0)
+		return -errno;
+	root.inode = (struct inode_id){.dev = st.st_dev, .ino = st.st_ino};
+	builder_attr(params->builder, BUILDER_ROOT, st.st_mode, st.st_mtim);
+	/* A descriptor of its own: the caller's keeps its position and stays open. */
+	level.fd = openat(params->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	r = level.fd < 0 ? bad_name(&scan, &level, NULL, -errno) : scan_directory(&scan, &level);
 	entry_table_release(&scan.by_inode);
 	buf_release(&scan.firsts);
 	if (r == 0)

@@ -13,8 +13,7 @@
 struct slices {
 	struct builder *entries; /* of the whole folder */
 	struct scan_counts counts;
-	uint32_t *files; /* in their order */
-	uint64_t file_count;
+	uint32_t *files;  /* in their order */
 	uint32_t *of;	  /* the slice of each entry; of a folder: NO_SLICE */
 	uint64_t *hashes; /* of the paths and sizes of all files before each slice; the last: of all
 			     files */
@@ -52,11 +51,6 @@ struct shard slices_shard(const struct slices *slices, uint32_t slice)
 			      .after = slices->hashes[slice + 1]};
 }
 
-bool slices_has_file(const struct slices *slices, uint32_t slice, uint32_t id)
-{
-	return slices->of[id] == slice && builder_kind(slices->entries, id) == FORMAT_FILE;
-}
-
 const struct builder *slices_entries(const struct slices *slices, uint64_t *ret_count)
 {
 	*ret_count = slices->counts.entries;
@@ -81,9 +75,9 @@ static void cut_into_parts(struct slices *slices, uint32_t parts)
 {
 	uint64_t total = 0, before = 0;
 
-	for (uint64_t i = 0; i < slices->file_count; i++)
+	for (uint64_t i = 0; i < slices->counts.files; i++)
 		total += pages_of(slice_file_size(slices, slices->files[i]));
-	for (uint64_t i = 0; i < slices->file_count; i++) {
+	for (uint64_t i = 0; i < slices->counts.files; i++) {
 		uint64_t pages = pages_of(slice_file_size(slices, slices->files[i]));
 
 		slices->of[slices->files[i]] =
@@ -93,38 +87,30 @@ static void cut_into_parts(struct slices *slices, uint32_t parts)
 	slices->count = parts;
 }
 
-/* The most that a file takes in a pack: its pages, and its path in a key and in the index. */
-static uint64_t cost_of(const struct slices *slices, uint32_t id, struct buf *path, int *error)
-{
-	uint64_t size = slice_file_size(slices, id);
-
-	*error = builder_path(slices->entries, id, path);
-	return pages_of(size) * PAGE + NODE_BYTES + 2 * path->len + 8 * format_extents(size) +
-	       NODE_BYTES * format_parts(size);
-}
-
 static int cut_slices(struct slices *slices, uint64_t most, struct err *err)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	uint64_t taken = PACK_BYTES;
 	uint32_t slice = 0;
-	bool empty = true;
 
-	for (uint64_t i = 0; i < slices->file_count; i++) {
-		int r;
-		uint64_t cost = cost_of(slices, slices->files[i], &path, &r);
+	for (uint64_t i = 0; i < slices->counts.files; i++) {
+		uint32_t id = slices->files[i];
+		uint64_t size = slice_file_size(slices, id), cost;
+		int r = builder_path(slices->entries, id, &path);
 
 		if (r < 0)
 			return r;
-		if (!empty && cost > most - taken) {
+		/* Its pages, and its path in a key and in the index. */
+		cost = pages_of(size) * PAGE + NODE_BYTES + 2 * path.len +
+		       8 * format_extents(size) + NODE_BYTES * format_parts(size);
+		if (i && cost > most - taken) {
 			taken = PACK_BYTES;
 			slice++;
 		}
 		if (slice == SLICES_MOST)
 			return err_set(err, -E2BIG, "more than %u packs", SLICES_MOST);
 		taken = cost < most - taken ? taken + cost : most;
-		slices->of[slices->files[i]] = slice;
-		empty = false;
+		slices->of[id] = slice;
 	}
 	slices->count = slice + 1;
 	return 0;
@@ -159,7 +145,7 @@ static int add_up_costs(struct slices *slices, uint64_t hash)
 	if (!slices->hashes || !slices->bytes)
 		return -ENOMEM;
 	slices->hashes[0] = hash;
-	for (uint64_t i = 0; i < slices->file_count; i++) {
+	for (uint64_t i = 0; i < slices->counts.files; i++) {
 		uint32_t id = slices->files[i];
 		uint64_t size = slice_file_size(slices, id);
 		int r = builder_path(slices->entries, id, &path);
@@ -176,23 +162,6 @@ static int add_up_costs(struct slices *slices, uint64_t hash)
 	return 0;
 }
 
-static int cut_slice(struct slices *slices, const struct slices_cut *how, struct err *err)
-{
-	int r = 0;
-
-	slices->of = calloc(slices->counts.entries, sizeof(*slices->of));
-	if (!slices->of)
-		return -ENOMEM;
-	if (how->parts)
-		cut_into_parts(slices, how->parts);
-	else
-		r = cut_slices(slices, how->size, err);
-	if (r < 0)
-		return r;
-	place_links(slices);
-	return add_up_costs(slices, how->seed);
-}
-
 int slices_new(const struct scan_params *params, const struct order *order,
 	       const struct slices_cut *how, struct slices **ret, struct err *err)
 {
@@ -206,9 +175,19 @@ int slices_new(const struct scan_params *params, const struct order *order,
 	}
 	if (r == 0)
 		r = order_files(order, scan.filter, scan.builder, &slices->counts, &slices->files,
-				&slices->file_count, err);
-	if (r == 0)
-		r = cut_slice(slices, how, err);
+				err);
+	if (r == 0) {
+		slices->of = calloc(slices->counts.entries, sizeof(*slices->of));
+		r = slices->of ? 0 : -ENOMEM;
+	}
+	if (r == 0 && how->parts)
+		cut_into_parts(slices, how->parts);
+	else if (r == 0)
+		r = cut_slices(slices, how->size, err);
+	if (r == 0) {
+		place_links(slices);
+		r = add_up_costs(slices, how->seed);
+	}
 	if (r < 0)
 		slices_free(slices);
 	else
@@ -255,45 +234,36 @@ static int copy_entry(const struct slices *slices, uint32_t id, uint32_t *copies
 	return builder_add(builder, &entry, &copies[id], err);
 }
 
-static int copy_files(const struct slices *slices, uint32_t slice, const uint32_t *copies,
-		      struct scan_counts *counts, uint32_t **ret)
-{
-	SCOPE_FREE uint32_t *files = calloc(slices->file_count + 1, sizeof(*files));
-
-	if (!files)
-		return -ENOMEM;
-	for (uint64_t i = 0; i < slices->file_count; i++) {
-		uint32_t id = slices->files[i];
-
-		if (slices->of[id] != slice)
-			continue;
-		files[counts->files++] = copies[id];
-		counts->bytes += slice_file_size(slices, id);
-	}
-	*ret = steal_ptr(&files);
-	return 0;
-}
-
 int slices_add(const struct slices *slices, uint32_t slice, struct builder *builder,
 	       struct scan_counts *ret, uint32_t **ret_files, struct err *err)
 {
-	SCOPE_FREE bool *has = calloc(2 * slices->counts.entries, sizeof(*has));
-	SCOPE_FREE uint32_t *copies = calloc(slices->counts.entries, sizeof(*copies));
+	uint64_t entries = slices->counts.entries;
+	SCOPE_FREE bool *has = calloc(2 * entries, sizeof(*has));
+	SCOPE_FREE uint32_t *copies = calloc(entries, sizeof(*copies));
+	SCOPE_FREE uint32_t *files = calloc(slices->counts.files + 1, sizeof(*files));
 	struct scan_counts counts = {0};
 	int r = 0;
 
-	if (!has || !copies)
+	if (!has || !copies || !files)
 		return -ENOMEM;
 	mark_entries(slices, slice, has);
-	for (uint32_t id = 0; r == 0 && id < slices->counts.entries; id++) {
+	for (uint32_t id = 0; r == 0 && id < entries; id++) {
 		if (!has[id])
 			continue;
 		r = copy_entry(slices, id, copies, builder, err);
 		counts.entries++;
 	}
-	if (r == 0)
-		r = copy_files(slices, slice, copies, &counts, ret_files);
-	if (r == 0)
-		*ret = counts;
-	return r;
+	for (uint64_t i = 0; i < slices->counts.files; i++) {
+		uint32_t id = slices->files[i];
+
+		if (slices->of[id] != slice)
+			continue;
+		files[counts.files++] = copies[id];
+		counts.bytes += slice_file_size(slices, id);
+	}
+	if (r < 0)
+		return r;
+	*ret = counts;
+	*ret_files = steal_ptr(&files);
+	return 0;
 }

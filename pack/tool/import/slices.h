@@ -34,9 +34,8 @@ uint64_t slices_bytes(const struct slices *slices, uint32_t slice);
 /* What the pack of a slice says of it. */
 struct shard slices_shard(const struct slices *slices, uint32_t slice);
 
-/* The entries of the whole folder; and whether one of them is a file of a slice. */
+/* The entries of the whole folder. */
 const struct builder *slices_entries(const struct slices *slices, uint64_t *ret_count);
-bool slices_has_file(const struct slices *slices, uint32_t slice, uint32_t id);
 
 /* Adds the entries of a slice to a builder that has only its root. *ret_files must be freed: the
  * files in their order. Returns 0, -ENOMEM, or what the builder returned. */

@@ -72,49 +72,39 @@ const char *unpack_library(void)
 
 /* --- input ------------------------------------------------------------------------------------ */
 
-/* A whole block, but at the end. */
-static ssize_t read_stream(struct unpack *u)
+/* Makes sure that there is input: how much; 0 at the end; or -errno. Of a stream it is a whole
+ * block, but at the end. */
+static ssize_t fill_input(struct unpack *u)
 {
-	size_t len = 0;
+	size_t len = 0, skip;
 	ssize_t n = 1;
+	int r;
 
-	while (n != 0 && len < BLOCK) {
+	if (u->z.avail_in > 0)
+		return u->z.avail_in;
+	while (u->stream >= 0 && n != 0 && len < BLOCK) {
 		if (interrupt_pending())
 			return -EINTR;
 		n = read(u->stream, u->block + len, BLOCK - len);
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		len += n > 0 ? (size_t)n : 0;
+		u->z.next_in = u->block;
 	}
-	u->z.next_in = u->block;
+	if (u->stream < 0 && u->at < u->end) {
+		len = (size_t)min(u->end - u->at, BLOCK);
+		r = window_fill(&u->window, u->at, len);
+		if (r < 0)
+			return r;
+		skip = (size_t)(u->at - u->window.start);
+		u->z.next_in = (uint8_t *)u->window.bytes.data + skip;
+		len = min(len, u->window.bytes.len - skip);
+		u->at += len;
+		if (interrupt_pending())
+			return -EINTR;
+	}
+	u->z.avail_in = (uInt)len;
 	return (ssize_t)len;
-}
-
-static ssize_t read_packed(struct unpack *u)
-{
-	size_t want = (size_t)min(u->end - u->at, BLOCK), skip;
-	int r = want ? window_fill(&u->window, u->at, want) : 0;
-
-	if (r < 0 || want == 0)
-		return r;
-	skip = (size_t)(u->at - u->window.start);
-	u->z.next_in = (uint8_t *)u->window.bytes.data + skip;
-	want = min(want, u->window.bytes.len - skip);
-	u->at += want;
-	return interrupt_pending() ? -EINTR : (ssize_t)want;
-}
-
-/* Makes sure that there is input: how much; 0 at the end; or -errno. */
-static ssize_t fill_input(struct unpack *u)
-{
-	ssize_t n;
-
-	if (u->z.avail_in > 0)
-		return u->z.avail_in;
-	n = u->stream >= 0 ? read_stream(u) : read_packed(u);
-	if (n > 0)
-		u->z.avail_in = (uInt)n;
-	return n;
 }
 
 /* --- zlib ------------------------------------------------------------------------------------- */
@@ -125,14 +115,6 @@ static int inflate_damage(struct unpack *u, const char *what)
 		       what ? what : "damaged");
 }
 
-static void pass_zeros(z_stream *z)
-{
-	while (z->avail_in > 0 && *z->next_in == 0) {
-		z->next_in++;
-		z->avail_in--;
-	}
-}
-
 /* Several members of gzip one after the other count as one, as to gzip; what comes after the last
  * is none. */
 static int inflate_some(struct unpack *u)
@@ -140,7 +122,8 @@ static int inflate_some(struct unpack *u)
 	z_stream *z = &u->z;
 
 	if (u->state == BETWEEN) {
-		pass_zeros(z);
+		for (; z->avail_in > 0 && *z->next_in == 0; z->avail_in--)
+			z->next_in++;
 		if (z->avail_in == 0)
 			return 0;
 		if (u->begun && *z->next_in != GZIP_FIRST) {
@@ -165,10 +148,17 @@ static int inflate_some(struct unpack *u)
 	}
 }
 
-static ssize_t next_inflated(struct unpack *u, const void **ret)
+/* Of gzip and of a zip, what is in it; else the bytes as they are. */
+static ssize_t next_of_zlib(struct unpack *u, const void **ret)
 {
 	ssize_t n = 1;
 
+	if (u->state == PLAIN) {
+		n = fill_input(u);
+		*ret = u->z.next_in;
+		u->z.avail_in = 0;
+		return n;
+	}
 	u->z.next_out = u->inflated;
 	u->z.avail_out = BLOCK;
 	while (u->error == 0 && n > 0 && u->state != BEHIND && u->z.avail_out == BLOCK) {
@@ -187,19 +177,6 @@ static int begin_inflate(struct unpack *u, int window, enum state state)
 	u->state = state;
 	u->inflated = malloc(BLOCK);
 	return u->inflated && inflateInit2(&u->z, window) == Z_OK ? 0 : -ENOMEM;
-}
-
-/* Of gzip, what is in it; else the bytes as they are. */
-static ssize_t next_of_zlib(struct unpack *u, const void **ret)
-{
-	ssize_t n;
-
-	if (u->state != PLAIN)
-		return next_inflated(u, ret);
-	n = fill_input(u);
-	*ret = u->z.next_in;
-	u->z.avail_in = 0;
-	return n;
 }
 
 /* --- libarchive ------------------------------------------------------------------------------- */
@@ -246,9 +223,9 @@ static int archive_fail(const struct unpack *u)
 	return err_set(u->err, -EBADMSG, "%c%s", capital ? tolower(why[0]) : why[0], why + 1);
 }
 
-/* Has libarchive find out. Built without a library for one of them, it warns that it will run a
- * program instead. */
-static int add_filters(struct unpack *u)
+/* `filter`: one, so that what is compressed in a member of a zip stays so; 0: what it finds. Built
+ * without a library for one of them, libarchive warns that it will run a program instead. */
+static int begin_archive(struct unpack *u, int filter)
 {
 	static int (*const filters[])(struct archive *) = {
 		archive_read_support_filter_bzip2,
@@ -256,30 +233,22 @@ static int add_filters(struct unpack *u)
 		archive_read_support_filter_zstd,
 		archive_read_support_filter_lz4,
 	};
-	int worst = ARCHIVE_OK;
-
-	for (size_t i = 0; i < sizeof(filters) / sizeof(*filters); i++) {
-		int status = filters[i](u->archive);
-
-		worst = status < worst ? status : worst;
-	}
-	return worst;
-}
-
-/* `filter`: one, so that what is compressed in a member of a zip stays so; 0: what it finds. */
-static int begin_archive(struct unpack *u, int filter)
-{
 	struct archive_entry *entry;
-	int status;
+	int worst = ARCHIVE_OK, status;
 
 	u->archive = archive_read_new();
 	if (!u->archive || archive_read_support_format_raw(u->archive) != ARCHIVE_OK ||
 	    archive_read_support_format_empty(u->archive) != ARCHIVE_OK)
 		return -ENOMEM;
-	status = filter ? archive_read_append_filter(u->archive, filter) : add_filters(u);
-	if (status < ARCHIVE_WARN)
+	if (filter)
+		worst = archive_read_append_filter(u->archive, filter);
+	for (size_t i = 0; !filter && i < sizeof(filters) / sizeof(*filters); i++) {
+		status = filters[i](u->archive);
+		worst = status < worst ? status : worst;
+	}
+	if (worst < ARCHIVE_WARN)
 		return -ENOMEM;
-	u->by_program = status == ARCHIVE_WARN;
+	u->by_program = worst == ARCHIVE_WARN;
 	archive_clear_error(u->archive);
 	/* To the format of no bytes, those that cannot be decompressed are none. */
 	if (archive_read_open(u->archive, u, NULL, read_for_archive, NULL) != ARCHIVE_OK ||
@@ -309,12 +278,15 @@ static ssize_t next_of_archive(struct unpack *u, const void **ret)
 
 /* --- what there is ---------------------------------------------------------------------------- */
 
-/* To libarchive, what begins with such frames is not compressed. Returns as fill_input(). */
-static ssize_t pass_skipped(struct unpack *u)
+/* What the first bytes say. */
+static int begin_found(struct unpack *u)
 {
+	static const uint8_t gzip[] = {0x1f, 0x8b, Z_DEFLATED};
 	ssize_t n = fill_input(u);
 	uint64_t rest = n > 0 ? compression_skips(u->z.next_in, (size_t)n) : 0;
+	int r;
 
+	/* To libarchive, what begins with such frames is not compressed. */
 	while (n > 0 && rest > 0) {
 		uInt some = (uInt)min(rest, u->z.avail_in);
 
@@ -325,41 +297,28 @@ static ssize_t pass_skipped(struct unpack *u)
 		if (rest == 0 && n > 0)
 			rest = compression_skips(u->z.next_in, (size_t)n);
 	}
-	return n;
-}
-
-/* What the first bytes say. */
-static int begin_found(struct unpack *u)
-{
-	static const uint8_t gzip[] = {0x1f, 0x8b, Z_DEFLATED};
-	ssize_t n = pass_skipped(u);
-	int r = n < 0 ? (int)n : 0;
-
+	r = n < 0 ? (int)n : 0;
 	u->most = UINT64_MAX;
 	if (n >= (ssize_t)sizeof(gzip) && memcmp(u->z.next_in, gzip, sizeof(gzip)) == 0)
 		r = begin_inflate(u, WINDOW_OF_GZIP, BETWEEN);
 	return r < 0 ? r : begin_archive(u, 0);
 }
 
-/* liblzma sets aside all of the dictionary, of which no more is used than there are bytes. */
-static void bound_dictionary(struct unpack *u, uint64_t size)
-{
-	uint64_t most = min(size, (u->end - u->at) * LZMA_RATIO);
-
-	le_put32(u->lzma + 1, (uint32_t)min(le_get32(u->lzma + 1), most));
-}
-
 /* A .lzma says the size; of the header in a zip it has the last five bytes. */
 static int begin_lzma(struct unpack *u, const struct foreign_compressed *from)
 {
 	uint8_t head[9];
+	uint64_t most;
 	int r;
 
 	if (u->end - u->at < sizeof(head))
 		return err_set(u->err, -EBADMSG, "truncated");
 	r = reader_get_full(from->reader, head, sizeof(head), u->at);
 	memcpy(u->lzma, head + 4, 5);
-	bound_dictionary(u, from->size);
+	/* liblzma sets aside all of the dictionary, of which no more is used than there are bytes.
+	 */
+	most = min(from->size, (u->end - u->at) * LZMA_RATIO);
+	le_put32(u->lzma + 1, (uint32_t)min(le_get32(u->lzma + 1), most));
 	le_put64(u->lzma + 5, from->ends ? UINT64_MAX : from->size);
 	u->at += sizeof(head);
 	u->z.next_in = u->lzma;
@@ -367,12 +326,11 @@ static int begin_lzma(struct unpack *u, const struct foreign_compressed *from)
 	return r < 0 ? r : begin_archive(u, ARCHIVE_FILTER_LZMA);
 }
 
-static int begin_part(struct unpack *u, const struct foreign_compressed *from)
+/* Of a zip. */
+static int begin_member(struct unpack *u, const struct foreign_compressed *from)
 {
 	u->most = from->size;
 	switch (from->method) {
-	case 0:
-		return begin_found(u);
 	case METHOD_DEFLATE:
 		return begin_inflate(u, -MAX_WBITS, DEFLATED);
 	case METHOD_LZMA:
@@ -392,17 +350,6 @@ static int begin_part(struct unpack *u, const struct foreign_compressed *from)
 								: "another program",
 			       from->method);
 	}
-}
-
-static int begin_stream(struct unpack *u)
-{
-	u->block = malloc(BLOCK);
-	if (!u->block)
-		return -ENOMEM;
-	/* Each of these works for one kind of descriptor, and only matters for speed. */
-	(void)posix_fadvise(u->stream, 0, 0, POSIX_FADV_SEQUENTIAL);
-	(void)fcntl(u->stream, F_SETPIPE_SZ, (int)BLOCK);
-	return begin_found(u);
 }
 
 static void unpack_end(struct unpack *u)
@@ -469,43 +416,36 @@ static int copy_unpacked(struct unpack *u, int to)
 	return r;
 }
 
-static int check_member(struct unpack *u, const struct foreign_compressed *from)
-{
-	if (u->size < from->size)
-		return err_set(u->err, -EBADMSG, "less bytes than its size");
-	return u->crc == from->crc ? 0 : err_set(u->err, -EBADMSG, "a wrong checksum");
-}
-
-int unpack(const struct foreign_compressed *from, int to, uint64_t *ret_behind, struct err *err)
+int unpack(const struct foreign_compressed *from, int stream, int to, uint64_t *ret_behind,
+	   struct err *err)
 {
 	struct err why = {0};
-	SCOPE(unpack_end)
-	struct unpack u = {.stream = -1, .at = from->offset, .err = &why};
-	int r = window_init(&u.window, from->reader);
+	SCOPE(unpack_end) struct unpack u = {.stream = from ? -1 : stream, .err = &why};
+	bool member = from && from->method;
+	int r;
 
-	u.end = from->offset + from->len;
+	if (from) {
+		u.at = from->offset;
+		u.end = from->offset + from->len;
+		r = window_init(&u.window, from->reader);
+	} else {
+		u.block = malloc(BLOCK);
+		r = u.block ? 0 : -ENOMEM;
+		/* Each of these works for one kind of descriptor, and only matters for speed. */
+		(void)posix_fadvise(stream, 0, 0, POSIX_FADV_SEQUENTIAL);
+		(void)fcntl(stream, F_SETPIPE_SZ, (int)BLOCK);
+	}
 	if (r == 0)
-		r = begin_part(&u, from);
+		r = member ? begin_member(&u, from) : begin_found(&u);
 	if (r == 0)
 		r = copy_unpacked(&u, to);
-	if (r == 0)
-		r = from->method ? check_member(&u, from) : look_behind(&u);
-	*ret_behind = u.behind;
-	return why.text[0]
-		       ? err_set(err, r, "%s%s", from->method ? "" : "decompressing it: ", why.text)
-		       : r;
-}
-
-int unpack_stream(int from, int to, uint64_t *ret_behind, struct err *err)
-{
-	struct err why = {0};
-	SCOPE(unpack_end) struct unpack u = {.stream = from, .err = &why};
-	int r = begin_stream(&u);
-
-	if (r == 0)
-		r = copy_unpacked(&u, to);
-	if (r == 0)
+	if (r == 0 && !member)
 		r = look_behind(&u);
+	else if (r == 0 && u.size < from->size)
+		r = err_set(&why, -EBADMSG, "less bytes than its size");
+	else if (r == 0 && u.crc != from->crc)
+		r = err_set(&why, -EBADMSG, "a wrong checksum");
 	*ret_behind = u.behind;
-	return why.text[0] ? err_set(err, r, "decompressing it: %s", why.text) : r;
+	return why.text[0] ? err_set(err, r, "%s%s", member ? "" : "decompressing it: ", why.text)
+			   : r;
 }

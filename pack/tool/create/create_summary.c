@@ -1,4 +1,4 @@
-/* What a run prints: failures and what can be done about them, bad inputs, the summary. */
+/* Failures and what can be done about them; the end of a run: labels, and the summary. */
 #include "base/io.h"
 #include "base/json.h"
 #include "base/libc.h"
@@ -6,12 +6,9 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/tool/create/create_flaws.h"
-#include "pack/tool/create/create_inputs.h"
-#include "pack/tool/create/create_labels.h"
+#include "pack/tool/create/create_messages.h"
 #include "pack/tool/create/target.h"
-#include "pack/tool/import/source.h"
-#include <stdio.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -95,6 +92,76 @@ int create_fail(struct create *create, int error, const struct err *err)
 			way_out(create, error));
 }
 
+/* --- labels ----------------------------------------------------------------------------------- */
+
+/* Makes a folder, unless it is there, in one that is. */
+static int make_folder(struct create *create, struct entry_table *folders, const char *path,
+		       size_t len, struct err *err)
+{
+	const char *slash = memrchr(path, '/', len), *name = slash ? slash + 1 : path;
+	struct builder_entry entry = {.kind = FORMAT_DIRECTORY,
+				      .parent = BUILDER_ROOT,
+				      .name = name,
+				      .name_len = (size_t)(path + len - name),
+				      .mode = 0755};
+	uint32_t id;
+	int r = entry_table_find_path(folders, create->builder, path, len, &id);
+
+	if (r != -ENOENT)
+		return r;
+	r = slash ? entry_table_find_path(folders, create->builder, path, (size_t)(slash - path),
+					  &entry.parent)
+		  : 0;
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	r = builder_add(create->builder, &entry, &id, err);
+	create->import->entries += r == 0;
+	return r < 0 ? r : entry_table_add_path(folders, create->builder, id);
+}
+
+static int add_number(const void *context, int64_t label, struct buf *above, struct labels *labels)
+{
+	int r = buf_addf(above, "%04" PRId64, label);
+
+	(void)context;
+	return r < 0 ? r : labels_add(labels, label, above->data, above->len);
+}
+
+static int add_empty(struct create *create, struct err *err)
+{
+	SCOPE(entry_table_release) struct entry_table folders = {0};
+	const struct builder *builder = create->builder;
+	struct labels *labels = &create->labels;
+	int r;
+
+	labels_sort(labels);
+	r = labels_add_gaps(labels, add_number, NULL, err);
+	for (uint32_t id = 1; r == 0 && id < create->import->entries; id++)
+		if (builder_kind(builder, id) == FORMAT_DIRECTORY &&
+		    !builder_is_dropped(builder, id))
+			r = entry_table_add_path(&folders, builder, id);
+	for (size_t i = 0; r == 0 && i < labels_count(labels); i++)
+		r = make_folder(create, &folders, labels_folder(labels, i),
+				labels_row(labels, i)->len, err);
+	return r;
+}
+
+/* Once all files are stored: gives the pack the labels of the source (pack/labels.h), and, where
+ * that was asked for, folders for those without an image. */
+static int keep_labels(struct create *create, struct err *err)
+{
+	SCOPE(buf_release) struct buf line = BUF_INIT;
+	int r = 0;
+
+	if (create->dataset)
+		r = labels_add_dataset(&create->labels, create->dataset, "");
+	if (r == 0 && create->options.common.foreign.empty_classes)
+		r = add_empty(create, err);
+	if (r == 0)
+		r = labels_write(&create->labels, &line);
+	return r < 0 || !line.len ? r : builder_add_options(create->builder, line.data);
+}
+
 /* --- the summary ----------------------------------------------------------------------------- */
 
 void create_warn_of_bitmaps(const struct create *create)
@@ -117,7 +184,7 @@ int create_print_json(const struct create *create, const struct builder_summary 
 	json_u64(&json, "bytes_out", summary->pack_bytes);
 	json_u64(&json, "skipped", create->counts.skipped);
 	json_u64(&json, "kept", create->counts.kept);
-	json_u64(&json, "left", create_left_images(create));
+	json_u64(&json, "left", create->counts.left);
 	json_u64(&json, "masks", create->counts.masks);
 	json_u64(&json, "deduped", summary->aliases);
 	if (create->since)
@@ -127,20 +194,6 @@ int create_print_json(const struct create *create, const struct builder_summary 
 	json_string(&json, "content_id", summary->content_id);
 	json_end(&json);
 	return cmd_print_json(&text);
-}
-
-/* What is there, but not as it should be. */
-static void say_refused(const struct create *create, const struct builder_summary *summary)
-{
-	if (summary->no_mode)
-		log_notice("%s: its mode could not be set (fchmod: %s)", create->pack,
-			   strerror(-summary->no_mode));
-	if (summary->no_sync)
-		log_notice(
-			"%s: the filesystem brings it to the disk when it sees fit (fsync: %s); "
-			"after a "
-			"loss of power, 'foldpack verify' tells whether it is whole",
-			create->pack, strerror(-summary->no_sync));
 }
 
 void create_say_skipped(const struct create *create)
@@ -163,6 +216,22 @@ static void say_made(const struct create *create)
 		log_info("%s: %s changed%s; the files had %s before", create->pack,
 			 count_noun(create->counts.made, "image", count), nearest,
 			 size_format(create->counts.bytes_in, bytes));
+}
+
+static void say_left(const struct create *create)
+{
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	uint64_t images = create->counts.left;
+	char count[SIZE_TEXT];
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < LEFT_REASONS && create->left[i].why; i++)
+		r = buf_addf(&text, "%s%s (%s)", i ? ", " : "",
+			     count_format(create->left[i].images, count), create->left[i].why);
+	if (r == 0 && text.len)
+		log_notice("%s: %s left as %s: %s", create->pack,
+			   count_noun(images, "image", count), images == 1 ? "it is" : "they are",
+			   text.data);
 }
 
 static void print_summary(const struct create *create, const struct builder_summary *summary,
@@ -192,8 +261,15 @@ static void print_summary(const struct create *create, const struct builder_summ
 			 summary->aliases == 1 ? "has" : "have",
 			 size_format(summary->alias_bytes, bytes));
 	say_made(create);
-	say_refused(create, summary);
-	create_say_left(create);
+	if (summary->no_mode)
+		log_notice("%s: its mode could not be set (fchmod: %s)", create->pack,
+			   strerror(-summary->no_mode));
+	if (summary->no_sync)
+		log_notice(
+			"%s: the filesystem brings it to the disk when it sees fit (fsync: %s); "
+			"after a loss of power, 'foldpack verify' tells whether it is whole",
+			create->pack, strerror(-summary->no_sync));
+	say_left(create);
 	if (create->counts.kept)
 		log_notice("%s: %s of them bad, and packed anyway", create->pack,
 			   count_format(create->counts.kept, files));
@@ -202,6 +278,7 @@ static void print_summary(const struct create *create, const struct builder_summ
 
 int create_finish(struct create *create)
 {
+	SCOPE(cmd_close) struct dataset *pack = NULL;
 	struct builder_summary summary;
 	struct err err = {0};
 	double seconds;
@@ -209,7 +286,7 @@ int create_finish(struct create *create)
 
 	/* With millions of files, each of these is as large as the last batch and the index, which
 	 * come now. */
-	r = create_keep_labels(create, &err);
+	r = keep_labels(create, &err);
 	import_free(steal_ptr(&create->import));
 	entry_table_release(&create->stored);
 	malloc_trim(0);
@@ -219,7 +296,8 @@ int create_finish(struct create *create)
 		return create_fail(create, r, &err);
 	progress_end(&create->progress);
 	seconds = progress_now() - create->began;
-	create_say_labels(create);
+	if (labels_count(&create->labels) && dataset_open(create->pack, &pack, NULL) == 0)
+		cmd_say_labels(create->pack, pack);
 	print_summary(create, &summary, seconds);
 	return create->options.json ? create_print_json(create, &summary, seconds) : 0;
 }

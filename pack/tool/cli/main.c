@@ -54,26 +54,22 @@ static void print_help(FILE *out)
 	      out);
 }
 
-static int refuse_command(const char *word)
+static int run_command(int argc, char **argv)
 {
+	const char *word = argv[0];
 	struct opt_nearest nearest = {.word = word, .len = strlen(word)};
 
-	for (size_t i = 0; i < COMMANDS; i++)
+	for (size_t i = 0; i < COMMANDS; i++) {
+		if (strcmp(word, commands[i].name) == 0)
+			return commands[i].run(argc, argv);
 		opt_nearest(&nearest, commands[i].name);
+	}
 	if (word[0] == '-')
 		return log_fail(EXIT_USAGE, "unknown option '%s'; see 'foldpack --help'", word);
 	if (nearest.name)
 		return log_fail(EXIT_USAGE, "unknown command '%s'; did you mean '%s'?", word,
 				nearest.name);
 	return log_fail(EXIT_USAGE, "unknown command '%s'; see 'foldpack --help'", word);
-}
-
-static int run_command(int argc, char **argv)
-{
-	for (size_t i = 0; i < COMMANDS; i++)
-		if (strcmp(argv[0], commands[i].name) == 0)
-			return commands[i].run(argc, argv);
-	return refuse_command(argv[0]);
 }
 
 static bool is_option(const char *word, const char *letter, const char *name)

@@ -45,32 +45,27 @@ struct batch_ahead {
 
 /* --- in the threads that read ----------------------------------------------------------------- */
 
-static int read_piece(struct batch_ahead *ahead, const struct read_batch *batch, unsigned piece)
-{
-	uint64_t at = batch->pieces > 1 ? piece * BATCH_BYTES : 0;
-	uint64_t left = batch->needed - at;
-	uint64_t needed = batch->pieces > 1 ? min(left, (uint64_t)BATCH_BYTES) : left;
-	struct iovec iov = {.iov_base = batch->memory + at,
-			    .iov_len = (needed + READER_PAGE - 1) / READER_PAGE * READER_PAGE};
-
-	return reader_read(ahead->reader, &iov, 1, batch->from + at, needed);
-}
-
 /* Lock held, but while a piece is read. */
 static bool read_next(void *context)
 {
 	struct batch_ahead *ahead = context;
 	struct read_batch *batch = ahead->all;
-	unsigned piece;
+	uint64_t at, needed;
+	struct iovec iov;
 	int r;
 
 	while (batch && batch->begun == batch->pieces)
 		batch = batch->next;
 	if (!batch || ahead->given_up)
 		return false;
-	piece = batch->begun++;
+	at = batch->begun++ * BATCH_BYTES;
 	pthread_mutex_unlock(&ahead->workers.lock);
-	r = read_piece(ahead, batch, piece);
+	needed = batch->needed - at;
+	if (batch->pieces > 1)
+		needed = min(needed, (uint64_t)BATCH_BYTES);
+	iov.iov_base = batch->memory + at;
+	iov.iov_len = (needed + READER_PAGE - 1) / READER_PAGE * READER_PAGE;
+	r = reader_read(ahead->reader, &iov, 1, batch->from + at, needed);
 	pthread_mutex_lock(&ahead->workers.lock);
 	batch->error = batch->error ? batch->error : r;
 	if (++batch->done == batch->pieces)
@@ -89,9 +84,9 @@ int batch_ahead_new(struct dataset *dataset, const uint32_t *files, size_t count
 
 	if (!ahead)
 		return -ENOMEM;
-	*ahead = (struct batch_ahead){.dataset = dataset,
-				      .reader = reader,
-				      .list = {.dataset = dataset, .files = files, .count = count}};
+	ahead->dataset = dataset;
+	ahead->reader = reader;
+	ahead->list = (struct batch_list){.dataset = dataset, .files = files, .count = count};
 	r = reader_prepare(reader, READER_AUTO);
 	if (r < 0) {
 		free(ahead);
@@ -130,13 +125,17 @@ void batch_ahead_free(struct batch_ahead *ahead)
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
-/* A long file is one of its own. */
-static void choose_batch(struct batch_ahead *ahead, size_t number, struct read_batch *batch)
+/* One that begins with a file. A long file is one of its own. */
+static struct read_batch *make_batch(struct batch_ahead *ahead, size_t number)
 {
+	struct read_batch *batch = calloc(1, sizeof(*batch));
 	uint32_t entry = ahead->list.files[number];
 	uint64_t start, size = dataset_entry(ahead->dataset, entry).size;
 	struct batch chosen;
+	void *memory;
 
+	if (!batch)
+		return NULL;
 	ahead->list.next = number;
 	if (size <= BATCH_BYTES && batch_list_next(&ahead->list, &chosen)) {
 		start = chosen.start;
@@ -152,28 +151,10 @@ static void choose_batch(struct batch_ahead *ahead, size_t number, struct read_b
 	batch->needed = size ? start - batch->from + size : 0;
 	batch->pieces =
 		size > BATCH_BYTES ? (unsigned)((batch->needed - 1) / BATCH_BYTES + 1) : size > 0;
-}
-
-/* Then each file of it is read by itself. */
-static void drop_memory(struct read_batch *batch)
-{
-	free(batch->memory);
-	batch->memory = NULL;
-	batch->pieces = 0;
-}
-
-static struct read_batch *make_batch(struct batch_ahead *ahead, size_t number)
-{
-	struct read_batch *batch = calloc(1, sizeof(*batch));
-	void *memory;
-
-	if (!batch)
-		return NULL;
-	choose_batch(ahead, number, batch);
 	if (batch->pieces && posix_memalign(&memory, READER_PAGE, batch->needed + READER_PAGE) == 0)
 		batch->memory = memory;
 	if (!batch->memory)
-		drop_memory(batch);
+		batch->pieces = 0;
 	return batch;
 }
 
@@ -213,8 +194,11 @@ void batch_ahead_begin(struct batch_ahead *ahead, size_t number)
 	while (*link)
 		link = &(*link)->next;
 	*link = ahead->last;
-	if (workers_begin(&ahead->workers) < 0 && ahead->workers.started == 0)
-		drop_memory(ahead->last);
+	if (workers_begin(&ahead->workers) < 0 && ahead->workers.started == 0) {
+		/* Then each file of it is read by itself. */
+		free(steal_ptr(&ahead->last->memory));
+		ahead->last->pieces = 0;
+	}
 	pthread_cond_broadcast(&ahead->workers.changed);
 }
 

@@ -1,5 +1,6 @@
 #include "pack/tool/work/batches.h"
 
+#include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/work/ranked.h"
@@ -21,31 +22,24 @@ static uint64_t size_of(const struct dataset *dataset, uint32_t entry)
 	return dataset_entry(dataset, entry).size;
 }
 
-/* Ranks files by their blocks in the pack. An empty file has no bytes there and stays after the one
- * before it. Returns whether the files are in order already. */
-static bool rank_by_blocks(const struct dataset *dataset, const uint32_t *files, size_t count,
-			   struct ranked *places)
+int batch_sort(const struct dataset *dataset, uint32_t *files, size_t count)
 {
-	uint64_t block = 0, last = 0;
+	SCOPE_FREE struct ranked *places = malloc(count * sizeof(*places) + 1);
+	uint64_t block = 0;
 	bool sorted = true;
 
+	if (!places)
+		return -ENOMEM;
+	/* An empty file has no bytes there, and stays after the one before it. */
 	for (size_t i = 0; i < count; i++) {
+		uint64_t last = block;
+
 		if (size_of(dataset, files[i]) > 0)
 			block = offset_of(dataset, files[i]) / BLOCK;
 		places[i] = (struct ranked){.rank = block, .number = files[i]};
 		sorted &= block >= last;
-		last = block;
 	}
-	return sorted;
-}
-
-int batch_sort(const struct dataset *dataset, uint32_t *files, size_t count)
-{
-	SCOPE_FREE struct ranked *places = malloc(count * sizeof(*places) + 1);
-
-	if (!places)
-		return -ENOMEM;
-	if (rank_by_blocks(dataset, files, count, places))
+	if (sorted)
 		return 0;
 	qsort(places, count, sizeof(*places), compare_ranked);
 	for (size_t i = 0; i < count; i++)
@@ -55,61 +49,46 @@ int batch_sort(const struct dataset *dataset, uint32_t *files, size_t count)
 
 /* --- batches -------------------------------------------------------------------------------- */
 
-static uint64_t place_of_piece(const struct batch_list *batches, uint32_t entry)
-{
-	const struct dataset_extent extent =
-		dataset_extent(batches->dataset, dataset_first_extent(batches->dataset, entry) +
-							 batches->from / FORMAT_EXTENT);
-
-	return extent.offset;
-}
-
 /* Takes the next piece of a file of `size` bytes. The parts of split files are a multiple of
  * batches. */
 static void take_batch_piece(struct batch_list *batches, uint64_t size, struct batch *batch)
 {
 	uint64_t left = size - batches->from;
+	uint64_t extent = dataset_first_extent(batches->dataset, *batch->files) +
+			  batches->from / FORMAT_EXTENT;
 
+	batch->count = 1;
 	batch->piece = true;
 	batch->last = left <= BATCH_BYTES;
 	batch->from = batches->from;
 	batch->len = batch->last ? (size_t)left : BATCH_BYTES;
 	batch->bytes = batch->len;
-	batch->start = place_of_piece(batches, *batch->files);
+	batch->start = dataset_extent(batches->dataset, extent).offset;
 	batches->from = batch->last ? 0 : batches->from + BATCH_BYTES;
 	batches->next += batch->last;
 }
 
-/* Extends the batch over a file, unless that is too far away. */
-static bool reach(struct batch *batch, uint64_t offset, uint64_t size)
-{
-	uint64_t start = batch->start, end = batch->start + batch->len;
-
-	if (batch->bytes == 0) {
-		start = offset;
-		end = offset + size;
-	}
-	if (offset > end + GAP_MAX || offset + size + GAP_MAX < start)
-		return false;
-	if (offset < start)
-		start = offset;
-	if (offset + size > end)
-		end = offset + size;
-	if (end - start > BATCH_BYTES)
-		return false;
-	batch->start = start;
-	batch->len = (size_t)(end - start);
-	return true;
-}
-
+/* Extends the batch over its next file, unless that is too long or too far away. */
 static bool join_batch(const struct batch_list *batches, struct batch *batch)
 {
 	uint32_t entry = batch->files[batch->count];
-	uint64_t size = size_of(batches->dataset, entry);
+	uint64_t size = size_of(batches->dataset, entry), offset, start, end;
 
-	if (size > BATCH_BYTES ||
-	    (size > 0 && !reach(batch, offset_of(batches->dataset, entry), size)))
+	if (size > BATCH_BYTES)
 		return false;
+	if (size > 0) {
+		offset = offset_of(batches->dataset, entry);
+		start = batch->bytes ? batch->start : offset;
+		end = batch->bytes ? batch->start + batch->len : offset + size;
+		if (offset > end + GAP_MAX || offset + size + GAP_MAX < start)
+			return false;
+		start = min(start, offset);
+		end = max(end, offset + size);
+		if (end - start > BATCH_BYTES)
+			return false;
+		batch->start = start;
+		batch->len = (size_t)(end - start);
+	}
 	batch->bytes += size;
 	batch->count++;
 	return true;
@@ -125,7 +104,6 @@ bool batch_list_next(struct batch_list *batches, struct batch *ret)
 		return false;
 	size = size_of(batches->dataset, *batch.files);
 	if (size > BATCH_BYTES) {
-		batch.count = 1;
 		take_batch_piece(batches, size, &batch);
 	} else {
 		while (batch.count < left && batch.count < BATCH_FILES &&

@@ -132,11 +132,11 @@ static int start(const struct coprocesses *all, struct coprocess *one, struct er
 		r = open_pipe(&one->out, &output, true);
 	if (r == 0)
 		r = spawn_coprocess(params->argv, input, output, &one->process);
-	if (r < 0)
-		one->process = 0;
-	return r < 0 ? err_set(err, -ECHILD, "%s does not start: %s: %s%s", params->name,
-			       params->argv[0], strerror(-r), params->way_out)
-		     : 0;
+	if (r == 0)
+		return 0;
+	one->process = 0;
+	return err_set(err, -ECHILD, "%s does not start: %s: %s%s", params->name, params->argv[0],
+		       strerror(-r), params->way_out);
 }
 
 static int ended(const struct coprocesses *all, struct coprocess *one, const char *path,
@@ -169,18 +169,6 @@ struct talk {
 static void talk_release(struct talk *talk)
 {
 	buf_release(&talk->heard);
-}
-
-/* Writes what fits. Where nobody reads, the answer says why: it ends. */
-static bool say(const struct coprocess *one, struct talk *talk)
-{
-	ssize_t n = writev(one->in, talk->left, talk->count);
-
-	if (n < 0 && errno != EAGAIN && errno != EINTR)
-		talk->count = 0;
-	if (n > 0)
-		io_skip(&talk->left, &talk->count, (size_t)n);
-	return n >= 0;
 }
 
 static uint64_t length_at(const struct talk *talk, uint64_t at)
@@ -241,8 +229,16 @@ static int converse(const struct coprocesses *all, struct coprocess *one, struct
 			silent += PERIOD_MS;
 		if (interrupt_pending())
 			return -EINTR;
-		if (ends[1].revents)
-			moved = say(one, talk);
+		if (ends[1].revents) {
+			ssize_t n = writev(one->in, talk->left, talk->count);
+
+			/* Where nobody reads, the answer says why: it ends. */
+			if (n < 0 && errno != EAGAIN && errno != EINTR)
+				talk->count = 0;
+			if (n > 0)
+				io_skip(&talk->left, &talk->count, (size_t)n);
+			moved = n >= 0;
+		}
 		if (ends[0].revents) {
 			r = hear(one, talk);
 			moved = true;
@@ -334,48 +330,38 @@ static int ask(const struct coprocesses *all, struct coprocess *one, const char 
 
 /* --- who is asked ----------------------------------------------------------------------------- */
 
-static int take_idle(struct coprocesses *all, struct coprocess **ret, struct err *err)
-{
-	SCOPE_LOCK(&all->lock);
-	while (!all->idle && !all->failure.text[0])
-		pthread_cond_wait(&all->freed, &all->lock);
-	if (all->failure.text[0]) {
-		*err = all->failure;
-		return -ECHILD;
-	}
-	*ret = all->idle;
-	all->idle = all->idle->next;
-	return 0;
-}
-
-static void give_back(struct coprocesses *all, struct coprocess *one, const struct err *failure)
-{
-	SCOPE_LOCK(&all->lock);
-	one->next = all->idle;
-	all->idle = one;
-	if (failure && !all->failure.text[0]) {
-		all->failure = *failure;
-		pthread_cond_broadcast(&all->freed);
-	}
-	pthread_cond_signal(&all->freed);
-}
-
 int coprocesses_ask(struct coprocesses *all, const char *path, const char *question,
 		    const void *data, size_t len, struct answer *ret, struct err *err)
 {
 	SCOPE(answer_release) struct answer answer = {0};
 	struct coprocess *one;
-	int r = take_idle(all, &one, err);
+	int r;
 
+	pthread_mutex_lock(&all->lock);
+	while (!all->idle && !all->failure.text[0])
+		pthread_cond_wait(&all->freed, &all->lock);
+	one = all->idle;
+	r = all->failure.text[0] ? err_set(err, -ECHILD, "%s", all->failure.text) : 0;
+	if (r == 0)
+		all->idle = one->next;
+	pthread_mutex_unlock(&all->lock);
 	if (r < 0)
 		return r;
 	r = ask(all, one, path, question, data, len, &answer, err);
 	if (r < 0)
 		end_process(one, 0);
-	give_back(all, one, r == -ECHILD ? err : NULL);
 	if (r == 0) {
 		*ret = answer;
 		answer = (struct answer){0};
 	}
+
+	SCOPE_LOCK(&all->lock);
+	one->next = all->idle;
+	all->idle = one;
+	if (r == -ECHILD && !all->failure.text[0]) {
+		all->failure = *err;
+		pthread_cond_broadcast(&all->freed);
+	}
+	pthread_cond_signal(&all->freed);
 	return r;
 }

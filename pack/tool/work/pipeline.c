@@ -1,5 +1,6 @@
 #include "pack/tool/work/pipeline.h"
 
+#include "base/math.h"
 #include "base/scope.h"
 #include <pthread.h>
 
@@ -50,20 +51,6 @@ static struct slot *slot_of(const struct pipeline *pipeline, uint64_t number)
 	return pipeline->ring + number % pipeline->params.slots;
 }
 
-/* The next item to work on, or NULL at the end. Lock held. */
-static struct slot *next_item(struct pipeline *pipeline, uint64_t *ret_number)
-{
-	while (pipeline->begun == pipeline->put && !pipeline->stop) {
-		pipeline->idle++;
-		pthread_cond_wait(&pipeline->more, &pipeline->lock);
-		pipeline->idle--;
-	}
-	if (pipeline->stop)
-		return NULL;
-	*ret_number = pipeline->begun++;
-	return slot_of(pipeline, *ret_number);
-}
-
 static void *work_on_items(void *argument)
 {
 	struct worker *worker = argument;
@@ -72,7 +59,16 @@ static void *work_on_items(void *argument)
 	struct slot *slot;
 
 	pthread_mutex_lock(&pipeline->lock);
-	while ((slot = next_item(pipeline, &worker->in_hand))) {
+	for (;;) {
+		while (pipeline->begun == pipeline->put && !pipeline->stop) {
+			pipeline->idle++;
+			pthread_cond_wait(&pipeline->more, &pipeline->lock);
+			pipeline->idle--;
+		}
+		if (pipeline->stop)
+			break;
+		worker->in_hand = pipeline->begun++;
+		slot = slot_of(pipeline, worker->in_hand);
 		pthread_mutex_unlock(&pipeline->lock);
 		params->work(params->context, (unsigned)(worker - pipeline->workers), slot->item);
 		pthread_mutex_lock(&pipeline->lock);
@@ -82,17 +78,6 @@ static void *work_on_items(void *argument)
 	}
 	pthread_mutex_unlock(&pipeline->lock);
 	return NULL;
-}
-
-static int start_worker(struct pipeline *pipeline)
-{
-	struct worker *worker = &pipeline->workers[pipeline->started];
-	int error;
-
-	worker->pipeline = pipeline;
-	error = pthread_create(&worker->thread, NULL, work_on_items, worker);
-	pipeline->started += error == 0;
-	return -error;
 }
 
 int pipeline_new(const struct pipeline_params *params, struct pipeline **ret)
@@ -112,8 +97,13 @@ int pipeline_new(const struct pipeline_params *params, struct pipeline **ret)
 	pipeline->workers = calloc(params->workers, sizeof(*pipeline->workers));
 	if (!pipeline->ring || !pipeline->workers)
 		r = -ENOMEM;
-	while (r == 0 && pipeline->started < params->workers)
-		r = start_worker(pipeline);
+	while (r == 0 && pipeline->started < params->workers) {
+		struct worker *worker = &pipeline->workers[pipeline->started];
+
+		worker->pipeline = pipeline;
+		r = -pthread_create(&worker->thread, NULL, work_on_items, worker);
+		pipeline->started += r == 0;
+	}
 	/* Fewer threads than wanted are enough to go on. */
 	if (r < 0 && pipeline->started == 0) {
 		pipeline_free(pipeline);
@@ -123,19 +113,15 @@ int pipeline_new(const struct pipeline_params *params, struct pipeline **ret)
 	return 0;
 }
 
-static void stop_workers(struct pipeline *pipeline)
-{
-	SCOPE_LOCK(&pipeline->lock);
-	pipeline->stop = true;
-	pthread_cond_broadcast(&pipeline->more);
-	pthread_cond_broadcast(&pipeline->room);
-}
-
 void pipeline_free(struct pipeline *pipeline)
 {
 	if (!pipeline)
 		return;
-	stop_workers(pipeline);
+	pthread_mutex_lock(&pipeline->lock);
+	pipeline->stop = true;
+	pthread_cond_broadcast(&pipeline->more);
+	pthread_cond_broadcast(&pipeline->room);
+	pthread_mutex_unlock(&pipeline->lock);
 	for (unsigned i = 0; i < pipeline->started; i++)
 		pthread_join(pipeline->workers[i].thread, NULL);
 	for (uint64_t n = pipeline->taken; pipeline->params.drop && n < pipeline->put; n++)
@@ -163,13 +149,7 @@ bool pipeline_has_room(const struct pipeline *pipeline, uint64_t cost)
 
 /* If the threads are faster than the owner, each item would wake one that falls asleep again before
  * the next item is put. As long as the owner has enough to take, they sleep until there are a few
- * items. When the owner has to wait, it wakes them for what there is. Lock held. */
-static bool is_worth_waking(const struct pipeline *pipeline)
-{
-	return pipeline->begun - pipeline->taken < ENOUGH_AHEAD ||
-	       pipeline->put - pipeline->begun >= WORTH_WAKING;
-}
-
+ * items. When the owner has to wait, it wakes them for what there is. */
 void pipeline_put(struct pipeline *pipeline, void *item, uint64_t cost)
 {
 	*slot_of(pipeline, pipeline->put) = (struct slot){.item = item, .cost = cost};
@@ -177,7 +157,8 @@ void pipeline_put(struct pipeline *pipeline, void *item, uint64_t cost)
 
 	SCOPE_LOCK(&pipeline->lock);
 	pipeline->put++;
-	if (pipeline->idle && is_worth_waking(pipeline))
+	if (pipeline->idle && (pipeline->begun - pipeline->taken < ENOUGH_AHEAD ||
+			       pipeline->put - pipeline->begun >= WORTH_WAKING))
 		pthread_cond_signal(&pipeline->more);
 }
 
@@ -194,36 +175,22 @@ void pipeline_charge(struct pipeline *pipeline, unsigned worker, uint64_t bytes)
 	pipeline->charged += bytes;
 }
 
-/* Wakes threads for the items that are waiting. Lock held. */
-static void wake_for_all(struct pipeline *pipeline)
+void *pipeline_take(struct pipeline *pipeline)
 {
-	uint64_t waiting = pipeline->put - pipeline->begun;
+	const struct slot *slot = slot_of(pipeline, pipeline->taken);
+	uint64_t waiting;
 
-	for (uint64_t n = 0; n < waiting && n < pipeline->idle; n++)
-		pthread_cond_signal(&pipeline->more);
-}
-
-static void wait_until_done(struct pipeline *pipeline, const struct slot *slot)
-{
+	if (pipeline->put == pipeline->taken)
+		return NULL;
 	SCOPE_LOCK(&pipeline->lock);
-	if (!slot->done)
-		wake_for_all(pipeline);
+	waiting = min(pipeline->put - pipeline->begun, (uint64_t)pipeline->idle);
+	for (uint64_t n = 0; !slot->done && n < waiting; n++)
+		pthread_cond_signal(&pipeline->more);
 	pipeline->awaited = pipeline->taken;
 	while (!slot->done)
 		pthread_cond_wait(&pipeline->ready, &pipeline->lock);
 	pipeline->awaited = NONE_AWAITED;
-}
-
-void *pipeline_take(struct pipeline *pipeline)
-{
-	const struct slot *slot = slot_of(pipeline, pipeline->taken);
-
-	if (pipeline->put == pipeline->taken)
-		return NULL;
-	wait_until_done(pipeline, slot);
 	pipeline->inside -= slot->cost;
-
-	SCOPE_LOCK(&pipeline->lock);
 	pipeline->taken++;
 	pipeline->charged -= slot->charged;
 	/* Even if that made no room: the item that is the oldest now waits no longer. */

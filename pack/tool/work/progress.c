@@ -50,18 +50,6 @@ void progress_again(struct progress *progress, const char *verb, uint64_t files_
 	progress->began = progress->last = progress_now();
 }
 
-/* "12,345 of 20,000 files", the total only where it is known. */
-static void format_files(const struct progress *progress, char *out, size_t len)
-{
-	char done[SIZE_TEXT], total[SIZE_TEXT];
-
-	if (progress->files_total)
-		snprintf(out, len, "%s of %s", count_format(progress->files, done),
-			 count_noun(progress->files_total, "file", total));
-	else
-		snprintf(out, len, "%s", count_noun(progress->files, "file", done));
-}
-
 static void format_left(const struct progress *progress, double elapsed, char *out, size_t len)
 {
 	uint64_t done = progress->bytes, total = progress->bytes_total;
@@ -80,31 +68,32 @@ static void format_left(const struct progress *progress, double elapsed, char *o
 		snprintf(out, len, ", %.0f %%, %lu:%02lu left", share, seconds / 60, seconds % 60);
 }
 
-static void write_json(const struct progress *progress)
+static void write_line(const struct progress *progress, double now)
 {
-	fprintf(stderr,
-		"{\"doing\": \"%s\", \"files\": %" PRIu64 ", \"files_total\": %" PRIu64
-		", \"bytes\": %" PRIu64 ", \"bytes_total\": %" PRIu64 "}\n",
-		progress->verb, progress->files, progress->files_total, progress->bytes,
-		progress->bytes_total);
-}
-
-static void write_line(struct progress *progress, double now)
-{
-	char files[2 * SIZE_TEXT + 16], bytes[SIZE_TEXT], left[2 * SIZE_TEXT];
+	char done[SIZE_TEXT], total[SIZE_TEXT], bytes[SIZE_TEXT], left[2 * SIZE_TEXT];
 	double elapsed = now - progress->began;
 
-	format_files(progress, files, sizeof(files));
+	/* "12,345 of 20,000 files", the total only where it is known. */
+	if (progress->files_total)
+		count_noun(progress->files_total, "file", total);
 	format_left(progress, elapsed, left, sizeof(left));
-	fprintf(stderr, "%s%s: %s, %s, %.0f MB/s%s%s", progress->terminal ? ERASE_LINE : "",
-		progress->verb, files, size_format(progress->bytes, bytes),
-		(double)progress->bytes * 1e-6 / elapsed, left, progress->terminal ? "" : "\n");
+	fprintf(stderr, "%s%s: %s%s%s, %s, %.0f MB/s%s%s", progress->terminal ? ERASE_LINE : "",
+		progress->verb,
+		progress->files_total ? count_format(progress->files, done)
+				      : count_noun(progress->files, "file", done),
+		progress->files_total ? " of " : "", progress->files_total ? total : "",
+		size_format(progress->bytes, bytes), (double)progress->bytes * 1e-6 / elapsed, left,
+		progress->terminal ? "" : "\n");
 }
 
 static void draw_line(struct progress *progress, double now)
 {
 	if (progress->json)
-		write_json(progress);
+		fprintf(stderr,
+			"{\"doing\": \"%s\", \"files\": %" PRIu64 ", \"files_total\": %" PRIu64
+			", \"bytes\": %" PRIu64 ", \"bytes_total\": %" PRIu64 "}\n",
+			progress->verb, progress->files, progress->files_total, progress->bytes,
+			progress->bytes_total);
 	else
 		write_line(progress, now);
 	fflush(stderr);

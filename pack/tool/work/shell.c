@@ -12,24 +12,21 @@
 
 #define PERIOD_MS 100 /* between two looks at whether it has ended, or is to end */
 
-/* `len` is less than SHELL_SAID. */
-static void keep(char said[SHELL_SAID], const char *text, size_t len)
-{
-	size_t kept = strlen(said), over = sub_sat(kept + len, SHELL_SAID - 1);
-
-	memmove(said, said + over, kept - over);
-	memcpy(said + kept - over, text, len);
-	said[kept - over + len] = '\0';
-}
-
-/* Takes what there is to be read; false: there will be no more. */
+/* Takes what there is to be read, of which the last bytes are kept; false: there will be no more.
+ */
 static bool drain(int output, char said[SHELL_SAID])
 {
 	char text[SHELL_SAID - 1];
 	ssize_t n;
 
-	while ((n = read(output, text, sizeof(text))) > 0)
-		keep(said, text, (size_t)n);
+	while ((n = read(output, text, sizeof(text))) > 0) {
+		size_t len = (size_t)n, kept = strlen(said);
+		size_t over = sub_sat(kept + len, SHELL_SAID - 1);
+
+		memmove(said, said + over, kept - over);
+		memcpy(said + kept - over, text, len);
+		said[kept - over + len] = '\0';
+	}
 	return n < 0 && errno == EAGAIN;
 }
 

@@ -145,6 +145,21 @@ def test_its_output_is_shown_when_it_fails_and_never_mixes(folder, taker, work):
     assert "said" in create(folder, work / "z.lmdb", say + taker.move, "-v").err
 
 
+def test_a_command_has_no_input_and_no_terminal_and_what_it_leaves_is_not_awaited(folder, work,
+                                                                                  place):
+    """It is awaited itself, also where it has closed its outputs. Of much output the end is kept."""
+    leave = f"sleep 1000 & echo $! >>{place}/left"
+    say = "yes | head -c 200000; cat; (cat </dev/tty) 2>/dev/null || echo none"
+    done = create(folder, work / "x.lmdb", f"{say}; {leave}; exec >/dev/null 2>&1; sleep 0.1; "
+                  "exit 5 {}", status=1)
+    first = lines_of(done, f"{work.resolve()}/x-00000-of-00004.lmdb: ")
+    assert [line.rsplit(": ", 1)[1] for line in first[-3:]] == [
+        "y", "none", "the command of --shard-done ended with status 5"]
+    assert 1000 < sum(line.endswith(": y") for line in first) < 4096
+    for pid in (place / "left").read_text().split():
+        os.kill(int(pid), signal.SIGKILL)
+
+
 # --- failures -----------------------------------------------------------------------------------
 
 

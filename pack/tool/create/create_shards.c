@@ -3,16 +3,19 @@
  * No more than two lie here then. A pack whose command fails stays, and the run goes on; it is
  * named at the end. */
 #include "base/log.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "base/signals.h"
 #include "base/size.h"
+#include "base/spawn.h"
 #include "pack/tool/create/create_annotations.h"
 #include "pack/tool/create/create_messages.h"
 #include "pack/tool/work/interrupt.h"
-#include "pack/tool/work/shell.h"
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <xxhash.h>
@@ -81,6 +84,9 @@ int create_take_cut(struct create *create)
 
 /* --- the command ------------------------------------------------------------------------------ */
 
+#define SAID	  4096 /* bytes, with the NUL, of what it wrote that are kept: the last ones */
+#define PERIOD_MS 100  /* between two looks at whether it has ended, or is to end */
+
 struct handover {
 	struct buf command; /* with "$1" for {} */
 	struct buf refused; /* paths of packs whose command failed, with ", " between */
@@ -114,12 +120,73 @@ static int set_command(struct buf *text, const char *command)
 	return r < 0 ? r : buf_adds(text, command);
 }
 
+/* Takes what there is to be read, of which the last bytes are kept; false: there will be no more.
+ */
+static bool drain(int output, char said[SAID])
+{
+	char text[SAID - 1];
+	ssize_t n;
+
+	while ((n = read(output, text, sizeof(text))) > 0) {
+		size_t len = (size_t)n, kept = strlen(said);
+		size_t over = sub_sat(kept + len, SAID - 1);
+
+		memmove(said, said + over, kept - over);
+		memcpy(said + kept - over, text, len);
+		said[kept - over + len] = '\0';
+	}
+	return n < 0 && errno == EAGAIN;
+}
+
+static int await(pid_t process, int output, char said[SAID])
+{
+	struct pollfd more = {.fd = output, .events = POLLIN};
+	bool told = false;
+	int status;
+
+	for (;;) {
+		pid_t ended = waitpid(process, &status, WNOHANG);
+
+		if (more.fd >= 0 && !drain(output, said))
+			more.fd = -1;
+		if (ended)
+			return ended < 0 ? -errno : status;
+		if (interrupt_pending() && !told)
+			told = kill(-process, interrupt_pending()) == 0;
+		poll(&more, 1, PERIOD_MS);
+	}
+}
+
+/* Runs `sh -c COMMAND` with the path as $1, and awaits its end: its status, as waitpid(2) gives it,
+ * or -errno. It reads nothing. A signal that asks foldpack to stop is passed on to it and to the
+ * programs that it runs; where foldpack dies, it goes on until it writes. */
+static int run_shell(const char *command, const char *path, char ret_said[SAID])
+{
+	const char *const argv[] = {"/bin/sh", "-c", command, "sh", path, NULL};
+	SCOPE_CLOSE int output = -1, input = -1;
+	pid_t process;
+	int ends[2], r;
+
+	ret_said[0] = '\0';
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	output = ends[0];
+	input = ends[1];
+	if (fcntl(output, F_SETFL, O_NONBLOCK) < 0)
+		return -errno;
+	/* A session of its own has no terminal to ask for a password, and is what signals are
+	 * passed to. */
+	r = spawn_program(argv, (int[]){input, input}, 2, POSIX_SPAWN_SETSID, &process);
+	close(steal_fd(&input));
+	return r < 0 ? r : await(process, output, ret_said);
+}
+
 static void *run_command(void *context)
 {
 	struct handover *handover = context;
 	const char *path = handover->path;
-	char text[SHELL_SAID] = "", *said = text;
-	int status = interrupt_pending() ? -EINTR : shell_run(handover->command.data, path, text);
+	char text[SAID] = "", *said = text;
+	int status = interrupt_pending() ? -EINTR : run_shell(handover->command.data, path, text);
 
 	handover->result = status == 0 ? 0 : interrupt_pending() ? -EINTR : CREATE_REPORTED;
 	/* Both outputs of the command, a line each. */

@@ -119,15 +119,6 @@ static int list_named(void *context, const char *name, struct buf *ret, struct e
 	return name_list(name, &common->remote, &common->engine, ret, err);
 }
 
-int cmd_open_pack(char *name, const struct cmd_common *common, struct dataset **ret,
-		  struct err *err)
-{
-	int r = foreign_open(name, &common->foreign, ret, err);
-
-	name_hide_secrets(name);
-	return r;
-}
-
 static struct packs_params params_of(const char *const *words, size_t count,
 				     const struct cmd_common *common)
 {

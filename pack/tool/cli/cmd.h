@@ -90,11 +90,8 @@ int cmd_status(const char *path, int error, const struct err *err);
 /* Prints the name and version, and the versions of the libraries. */
 void cmd_version(void);
 
-/* Opens a pack by its path or URL, and hides the secrets of a URL afterwards: reader_open().
- * Returns 0 or -errno with a sentence in err. */
-int cmd_open_pack(char *name, const struct cmd_common *common, struct dataset **ret,
-		  struct err *err);
-/* The same of one of cmd_names(), which keeps its secrets. */
+/* Opens one of cmd_names(), which keeps its secrets: reader_open(). Returns 0 or -errno with a
+ * sentence in err. */
 int cmd_open_name(const struct name *name, const struct cmd_common *common, struct dataset **ret,
 		  struct err *err);
 /* Opens what a word names: a pack, or several packs as one; hides secrets as well. Returns

@@ -279,7 +279,7 @@ static int open_by_script(struct create *create, struct decompressed *d, const c
 	foreign->layout = FOREIGN_TREE;
 	foreign->image_key = foreign->label_key = foreign->name_key = NULL;
 	interrupt_catch();
-	r = cmd_open_pack(create->source, &create->options.common, &create->dataset, err);
+	r = foreign_open(create->source, foreign, &create->dataset, err);
 	foreign->layout = asked.layout;
 	foreign->image_key = asked.image_key;
 	foreign->label_key = asked.label_key;
@@ -293,7 +293,8 @@ static int open_by_script(struct create *create, struct decompressed *d, const c
 static int open_container(struct create *create, struct decompressed *d)
 {
 	struct err err = {0};
-	int r = cmd_open_pack(create->source, &create->options.common, &create->dataset, &err);
+	int r = foreign_open(create->source, &create->options.common.foreign, &create->dataset,
+			     &err);
 
 	if (r == -EINTR && interrupt_pending())
 		return EXIT_FAILED;

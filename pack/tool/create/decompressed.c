@@ -42,6 +42,13 @@ static uint64_t spool_size(struct reader *reader)
 	return reader_identity(reader, &identity) < 0 ? 0 : identity.size;
 }
 
+static int open_spool(const char *pack, struct reader **ret)
+{
+	SCOPE_CLOSE int fd = target_unnamed(pack);
+
+	return fd < 0 ? fd : reader_file_open_again(fd, ret);
+}
+
 static void say_spooled(const char *pack, const char *name, uint64_t size)
 {
 	char text[SIZE_TEXT];
@@ -51,54 +58,21 @@ static void say_spooled(const char *pack, const char *name, uint64_t size)
 			   name, size_format(size, text), pack);
 }
 
-static int fail_empty(struct err *err)
+/* To the end of a spool, which it makes if there is none; `from` NULL: all of a stream. *ret_len is
+ * also set where unpacking failed. */
+static int unpack_into(const char *pack, const struct foreign_compressed *from, int stream,
+		       struct reader **spool, uint64_t *ret_len, uint64_t *ret_behind,
+		       struct err *err)
 {
-	return err_set(err, -EINVAL, "empty, so it is not a tar");
-}
-
-static int open_spool(const char *pack, struct reader **ret)
-{
-	SCOPE_CLOSE int fd = target_unnamed(pack);
-
-	return fd < 0 ? fd : reader_file_open_again(fd, ret);
-}
-
-static void say_behind(const char *name, uint64_t bytes)
-{
-	SCOPE_FREE char *shown = name_shown(name);
-	char text[SIZE_TEXT];
-
-	if (bytes)
-		log_notice("%s: behind the end of what is compressed are %s that are left out",
-			   shown ? shown : "", count_noun(bytes, "byte", text));
-}
-
-/* To the end of a spool; `from` NULL: all of a stream. */
-static int unpack_into(struct reader *spool, const struct foreign_compressed *from, int stream,
-		       uint64_t *ret_behind, struct err *err)
-{
-	SCOPE_CLOSE int to = io_open_again(reader_file_fd(spool), O_WRONLY | O_APPEND);
+	int r = *spool ? 0 : open_spool(pack, spool);
+	SCOPE_CLOSE int to = r < 0 ? r : io_open_again(reader_file_fd(*spool), O_WRONLY | O_APPEND);
+	uint64_t before = to < 0 ? 0 : spool_size(*spool);
 
 	if (to < 0)
 		return to;
-	return unpack(from, stream, to, ret_behind, err);
-}
-
-static int unpack_part(const char *pack, const struct foreign_compressed *from,
-		       struct reader **spool, uint64_t *ret_start, uint64_t *ret_len,
-		       uint64_t *ret_behind, struct err *err)
-{
-	int r = *spool ? 0 : open_spool(pack, spool);
-	uint64_t before = r < 0 ? 0 : spool_size(*spool);
-	struct err why = {0};
-
-	if (r == 0)
-		r = unpack_into(*spool, from, -1, ret_behind, &why);
-	if (r < 0)
-		return fail_unpacked(pack, r, &why, err);
-	*ret_start = before;
+	r = unpack(from, stream, to, ret_behind, err);
 	*ret_len = spool_size(*spool) - before;
-	return 0;
+	return r;
 }
 
 /* A part with something behind its end stays as it is. */
@@ -107,11 +81,13 @@ int decompressed_part(const char *pack, const struct foreign_compressed *from,
 		      struct err *err)
 {
 	uint64_t behind = 0;
-	int r = unpack_part(pack, from, spool, ret_start, ret_len, &behind, err);
+	struct err why = {0};
+	int r = unpack_into(pack, from, -1, spool, ret_len, &behind, &why);
 
-	return r == 0 && behind
-		       ? err_set(err, -EBADMSG, "bytes behind the end of what is compressed")
-		       : r;
+	if (r < 0)
+		return fail_unpacked(pack, r, &why, err);
+	*ret_start = spool_size(*spool) - *ret_len;
+	return behind ? err_set(err, -EBADMSG, "bytes behind the end of what is compressed") : 0;
 }
 
 /* --- a far file ------------------------------------------------------------------------------- */
@@ -184,38 +160,6 @@ int decompressed_copy(const char *pack, struct reader *from, const char *name, s
 					     err_text(NULL, r));
 	*ret = steal_ptr(&spool);
 	return 0;
-}
-
-/* --- a file ----------------------------------------------------------------------------------- */
-
-/* What looks like damage may be where an old and a new file meet. */
-static int open_unpacked(const struct decompressed *d, const char *name, struct reader *reader,
-			 struct reader **ret, struct err *err)
-{
-	SCOPE(reader_release) struct reader *spool = NULL;
-	SCOPE_FREE char *shown = name_shown(name);
-	struct reader_identity before, after;
-	uint64_t start, len, behind = 0;
-	char text[SIZE_TEXT];
-	int r = reader_identity(reader, &before);
-	const struct foreign_compressed from = {.reader = reader, .len = before.size};
-
-	if (r == 0)
-		r = unpack_part(d->pack, &from, &spool, &start, &len, &behind, err);
-	if ((r == 0 || r == -EBADMSG) && reader_identity(reader, &after) == 0 &&
-	    !reader_identity_same(&before, &after))
-		r = err_set(err, -ESTALE,
-			    "changed while it was decompressed; try again when nothing writes to "
-			    "it");
-	if (r < 0)
-		return r;
-	if (len == 0)
-		return fail_empty(err);
-	say_behind(name, behind);
-	log_detail("%s: decompressed, %s beside %s for as long as this runs", shown ? shown : "",
-		   size_format(len, text), d->pack);
-	*ret = steal_ptr(&spool);
-	return 1;
 }
 
 /* --- a script --------------------------------------------------------------------------------- */
@@ -300,36 +244,52 @@ static int end_script(struct script *script, const char *source, struct err *err
 				    : "the script that reads it failed");
 }
 
-/* --- a pipe ----------------------------------------------------------------------------------- */
+/* --- a file, or a pipe ------------------------------------------------------------------------ */
 
-/* All of it is kept, so that any part of it can be read. What came before a cut is read, too, so
- * that a run that resumes goes on behind that. */
-static int open_spooled(struct decompressed *d, const char *name, struct reader **ret,
-			struct err *err)
+/* Opens what is unpacked of a file, or, where that is NULL, of the stream. All of it is kept, so
+ * that any part of it can be read. What came before a stream was cut is read, too, so that a run
+ * that resumes goes on behind that. */
+static int open_spooled(struct decompressed *d, const char *name, struct reader *file,
+			struct reader **ret, struct err *err)
 {
 	SCOPE(reader_release) struct reader *spool = NULL;
-	uint64_t behind = 0;
-	char none;
-	int r, ended;
+	SCOPE_FREE char *shown = name_shown(name);
+	struct reader_identity before = {0}, after;
+	struct err why = {0};
+	uint64_t len = 0, behind = 0;
+	char none, text[SIZE_TEXT];
+	int ended, r = file ? reader_identity(file, &before) : 0;
+	const struct foreign_compressed from = {.reader = file, .len = before.size};
 
-	if (read(d->stream, &none, 0) < 0)
-		return -errno;
-	r = open_spool(d->pack, &spool);
-	if (r == 0)
-		r = unpack_into(spool, NULL, d->stream, &behind, &d->err);
-	if (d->script.process && (r == 0 || r == -EBADMSG)) {
-		ended = end_script(&d->script, name, &d->err);
+	if (r < 0 || (!file && read(d->stream, &none, 0) < 0))
+		return r < 0 ? r : -errno;
+	r = unpack_into(d->pack, file ? &from : NULL, d->stream, &spool, &len, &behind, &why);
+	/* What looks like damage may be where an old and a new file meet. */
+	if (file && (r == 0 || r == -EBADMSG) && reader_identity(file, &after) == 0 &&
+	    !reader_identity_same(&before, &after))
+		r = err_set(&why, -ESTALE,
+			    "changed while it was decompressed; try again when nothing writes to "
+			    "it");
+	if (!file && d->script.process && (r == 0 || r == -EBADMSG)) {
+		ended = end_script(&d->script, name, &why);
 		r = ended < 0 ? ended : r;
-	} else if (r == -EBADMSG && spool_size(spool) > 0) {
+	} else if (!file && r == -EBADMSG && len > 0) {
 		d->error = r;
+		d->err = why;
 		r = 0;
 	}
 	if (r < 0)
-		return fail_unpacked(d->pack, r, &d->err, err);
-	if (spool_size(spool) == 0)
-		return fail_empty(err);
-	say_behind(name, behind);
-	say_spooled(d->pack, name, spool_size(spool));
+		return fail_unpacked(d->pack, r, &why, err);
+	if (len == 0)
+		return err_set(err, -EINVAL, "empty, so it is not a tar");
+	if (behind)
+		log_notice("%s: behind the end of what is compressed are %s that are left out",
+			   shown ? shown : "", count_noun(behind, "byte", text));
+	if (file)
+		log_detail("%s: decompressed, %s beside %s for as long as this runs",
+			   shown ? shown : "", size_format(len, text), d->pack);
+	else
+		say_spooled(d->pack, name, len);
 	*ret = steal_ptr(&spool);
 	return 1;
 }
@@ -346,7 +306,7 @@ static int open_decompressed(void *context, const char *name, unsigned how, stru
 	int r;
 
 	if (d->stream >= 0) {
-		r = open_spooled(d, name, ret, err);
+		r = open_spooled(d, name, NULL, ret, err);
 		d->stream = -1;
 		return r;
 	}
@@ -355,7 +315,7 @@ static int open_decompressed(void *context, const char *name, unsigned how, stru
 		return r;
 	n = reader_get(reader_origin(reader), head, sizeof(head), 0);
 	if (n > 0 && compression_of(head, (size_t)n))
-		return open_unpacked(d, name, reader_origin(reader), ret, err);
+		return open_spooled(d, name, reader_origin(reader), ret, err);
 	*ret = steal_ptr(&reader);
 	return r;
 }

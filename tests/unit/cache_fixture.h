@@ -66,6 +66,7 @@ struct world {
 	uint64_t offsets[MOST];
 	uint32_t sizes[MOST];
 	struct cache *cache;
+	uint64_t share; /* of the kernel */
 
 	atomic_bool bad[MOST];	 /* the check is to refuse it */
 	atomic_bool asked[MOST]; /* by a call */
@@ -160,6 +161,7 @@ static inline void setup(struct world *w)
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->changed, NULL);
 	w->gated = UINT64_MAX;
+	w->share = RESIDENCY_ALL;
 	is_reader = true;
 	srandom(6);
 }
@@ -502,7 +504,7 @@ static inline struct cache_params params_of(struct world *w, uint64_t readahead,
 		.budget = CACHE_BUDGET_MIN,
 		.readahead = readahead,
 		.threads = threads,
-		.residency = RESIDENCY_ALL,
+		.residency = w->share,
 		.policy = POLICY_PIN};
 }
 

@@ -1,9 +1,242 @@
 /* Requests: who waits for what, and who is answered with what: cache/cache.h. What is read ahead
- * of them is test_ahead.c's, and how a fill lays its bytes test_fill.c's. */
+ * of them is test_ahead.c's, and how a fill lays its bytes test_fill.c's. Where a test is a trace:
+ *
+ *	lay N SIZE			so many extents, one after the other
+ *	share SIZE			that the kernel keeps; before the start
+ *	start THREADS READAHEAD		shut THREADS: slow, and I/O threads wait at the gate
+ *	slow, close, open		fills are for the I/O threads; the gate
+ *	gate N				waits until so many are there
+ *	ask C E [FROM SIZE]		call C asks for an extent, or for this from there on
+ *	killed C E			the same, and whoever asks is gone
+ *	answers N			waits for so many
+ *	right C, refused C ERROR, none C	what came, once; nothing came
+ *	cancel C, in-vain C		it is taken back, or cannot be
+ *	give-up SECONDS N		those that wait so long are, so many
+ *	read E [FROM SIZE], whole E	asks and waits for right bytes; and until it is let go
+ *	fails E ERROR			asks, and it does
+ *	hold H E, let H			a reader that takes long to take its answer
+ *	bad E, good E, stale, fresh	the check refuses it; the file has changed
+ *	kept E, lost E			readers keep the file
+ *	told E N			the kernel is told so often to drop it: waits for that
+ *	failed E N, may-drop E, stays E
+ *	parked N ..			a sum of the stats, see sums_of(); memory is in extents
+ *
+ * C and E may be several, as 0..3; sizes may be in K and M. */
 #include "base/clock.h"
 #include "cache/ahead.h"
 #include "tests/unit/cache_fixture.h"
-#include "tests/unit/test.h"
+#include "tests/unit/trace.h"
+
+/* --- traces ------------------------------------------------------------------------------------
+ */
+
+static bool is_killed(void *arg)
+{
+	(void)arg;
+	return true;
+}
+
+static void ask_killed(struct world *w, struct call *call, uint64_t extent)
+{
+	struct cache_request request = {.extent = extent,
+					.size = w->sizes[extent],
+					.done = on_done,
+					.gone = is_killed,
+					.arg = call};
+
+	*call = (struct call){.world = w, .extent = extent, .size = w->sizes[extent]};
+	cache_read(w->cache, &request);
+}
+
+static void read_whole(struct world *w, uint64_t extent)
+{
+	read_all_of(w, extent);
+	assert_true(poll_until(is_let_go(w, extent)));
+}
+
+static int trace_error(struct trace *trace)
+{
+	static const char *const names[] = {"EINTR",	 "ESTALE",    "EBADMSG", "ENODATA",
+					    "ETIMEDOUT", "ECANCELED", NULL};
+	static const int errors[] = {EINTR, ESTALE, EBADMSG, ENODATA, ETIMEDOUT, ECANCELED};
+
+	return -errors[trace_choice(trace, names, 0)];
+}
+
+/* Of all extents, where they have one size. */
+static bool is_sum(struct trace *trace, struct world *w)
+{
+	struct cache_stats stats = {0};
+
+	if (w->cache)
+		cache_stats(w->cache, &stats);
+	return trace_equals(trace,
+			    (const struct trace_sum[]){{"hits", stats.hits},
+						       {"misses", stats.misses},
+						       {"touched", stats.hits + stats.misses},
+						       {"reads", stats.device_reads},
+						       {"served", stats.served_bytes},
+						       {"distinct", stats.distinct_bytes},
+						       {"evictions", stats.evictions},
+						       {"bad-extents", stats.bad_extents},
+						       {"waited", stats.wait_reads},
+						       {"parked", stats.parked},
+						       {"given-up", stats.given_up},
+						       {"resident", stats.resident},
+						       {"resident-limit", stats.resident_limit},
+						       {"used", stats.used},
+						       {"issued", stats.prefetch_issued},
+						       {NULL, 0}},
+			    1);
+}
+
+static bool do_life(struct trace *trace, struct world *w)
+{
+	struct cache_params params;
+	uint64_t count;
+
+	if (trace_is(trace, "lay")) {
+		count = trace_number(trace);
+		for (uint64_t size = trace_number(trace); count > 0; count--)
+			lay(w, 0, size);
+	} else if (trace_is(trace, "share")) {
+		w->share = trace_number(trace);
+	} else if (trace_is(trace, "start") || trace_is(trace, "shut")) {
+		if (!w->image)
+			write_file(w);
+		w->slow = w->closed = trace_is(trace, "shut");
+		params = params_of(w, 0, (unsigned)trace_number(trace));
+		if (!w->closed)
+			params.readahead = trace_number(trace);
+		start_with(w, &params);
+	} else if (trace_is(trace, "stop")) {
+		cache_stop(w->cache);
+	} else if (trace_is(trace, "cut")) {
+		assert_int_equal(ftruncate(w->fd, (off_t)trace_number(trace)), 0);
+	} else if (trace_is(trace, "slow")) {
+		w->slow = true;
+	} else if (trace_is(trace, "open") || trace_is(trace, "close")) {
+		set_gate(w, trace_is(trace, "close"));
+	} else if (trace_is(trace, "gate")) {
+		wait_at_gate(w, (unsigned)trace_number(trace));
+	} else if (trace_is(trace, "answers")) {
+		wait_answers(w, (unsigned)trace_number(trace));
+	} else if (trace_is(trace, "stale") || trace_is(trace, "fresh")) {
+		w->stale = trace_is(trace, "stale");
+	} else if (trace_is(trace, "give-up")) {
+		count = trace_number(trace) * CLOCK_SECOND;
+		assert_int_equal(cache_give_up(w->cache, count), trace_number(trace));
+	} else if (trace_is(trace, "hold")) {
+		count = trace_number(trace);
+		hold(&w->holders[count], w, trace_number(trace));
+	} else if (trace_is(trace, "let")) {
+		let_go_of(&w->holders[trace_number(trace)]);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* Calls: each of a range asks for the next extent. */
+static bool do_calls(struct trace *trace, struct world *w)
+{
+	bool asks = trace_is(trace, "ask") || trace_is(trace, "killed"), more;
+	bool refused = trace_is(trace, "refused"), cancels = trace_is(trace, "cancel");
+	uint64_t extent = 0, from = 0, size = 0;
+	struct trace_range calls;
+	int error = 0;
+
+	if (!asks && !refused && !cancels && !trace_is(trace, "in-vain") &&
+	    !trace_is(trace, "right") && !trace_is(trace, "none"))
+		return false;
+	calls = trace_range(trace);
+	if (asks)
+		extent = trace_number(trace);
+	more = trace_more(trace);
+	if (asks && more) {
+		from = trace_number(trace);
+		size = trace_number(trace);
+	}
+	if (refused)
+		error = trace_error(trace);
+	for (uint64_t i = calls.first; i <= calls.last; i++, extent++) {
+		struct call *call = &w->calls[i];
+
+		if (trace_is(trace, "killed"))
+			ask_killed(w, call, extent);
+		else if (asks)
+			ask(call, w, extent, (uint32_t)from,
+			    (uint32_t)(more ? size : w->sizes[extent]));
+		else if (refused)
+			assert_refused(call, error);
+		else if (trace_is(trace, "right"))
+			assert_right(call);
+		else if (trace_is(trace, "none"))
+			assert_int_equal(call->done, 0);
+		else
+			assert_int_equal(cache_cancel(w->cache, call), cancels);
+	}
+	return true;
+}
+
+static void do_extent(struct trace *trace, struct world *w, uint64_t e, uint64_t number)
+{
+	if (trace_is(trace, "whole"))
+		read_whole(w, e);
+	else if (trace_is(trace, "bad") || trace_is(trace, "good"))
+		w->bad[e] = trace_is(trace, "bad");
+	else if (trace_is(trace, "kept") || trace_is(trace, "lost"))
+		cache_kept(w->cache, e, trace_is(trace, "kept"));
+	else if (trace_is(trace, "told"))
+		assert_true(poll_until(w->told[e] == number));
+	else if (trace_is(trace, "failed"))
+		assert_int_equal(w->failed[e], number);
+	else if (trace_is(trace, "may-drop"))
+		assert_true(poll_until(cache_may_drop(w->cache, e)));
+	else if (trace_is(trace, "stays"))
+		assert_false(cache_may_drop(w->cache, e));
+	else
+		trace_fail(trace, "'%s' is unknown", trace->verb);
+}
+
+static void do_extents(struct trace *trace, struct world *w)
+{
+	bool reads = trace_is(trace, "read"), fails = trace_is(trace, "fails"), part;
+	bool counts = trace_is(trace, "told") || trace_is(trace, "failed");
+	struct trace_range extents = trace_range(trace);
+	uint64_t from = 0, size = 0;
+	int error = fails ? trace_error(trace) : 0;
+
+	part = reads && trace_more(trace);
+	if (part || counts)
+		from = trace_number(trace);
+	if (part)
+		size = trace_number(trace);
+	for (uint64_t e = extents.first; e <= extents.last; e++) {
+		if (fails)
+			read_refused(w, e, error);
+		else if (reads)
+			read_right(w, e, (uint32_t)from, (uint32_t)(part ? size : w->sizes[e]));
+		else
+			do_extent(trace, w, e, from);
+	}
+}
+
+static void run(struct world *w, const char *text)
+{
+	struct trace trace = trace_begin(text);
+
+	while (trace_next(&trace))
+		if (!is_sum(&trace, w) && !do_life(&trace, w) && !do_calls(&trace, w))
+			do_extents(&trace, w);
+}
+
+#define TRACE(name, text)     \
+	TEST_OF(w, name)      \
+	{                     \
+		run(w, text); \
+	}                     \
+	_Static_assert(1, "")
 
 /* --- life ---------------------------------------------------------------------------------------
  */
@@ -98,56 +331,18 @@ TEST_OF(w, tiny_files_are_read_in_every_way)
 	read_in_all_ways(w, read_there_and_back);
 }
 
-TEST_OF(w, requests_span_two_and_three_extents)
-{
-	static const uint32_t full = MIB;
+/* A byte of the first and of the third; to the very end; not a byte of the next. */
+TRACE(requests_span_two_and_three_extents,
+      "lay 4 1M; lay 1 1000; start 2 0; read 0 1M-1 2; read 0 1M-1 1M+2; read 1 0 3M;"
+      "read 2 5 2M+995; read 3 1M-70000 70999; read 3 1M-1 1; touched 14");
 
-	for (int i = 0; i < 4; i++)
-		lay(w, 0, MIB);
-	lay(w, 0, 1000);
-	write_file(w);
-	start(w, 0, 2);
-	read_right(w, 0, full - 1, 2);
-	read_right(w, 0, full - 1, full + 2); /* a byte of the first and of the third */
-	read_right(w, 1, 0, 3 * full);
-	read_right(w, 2, 5, 2 * full + 1000 - 5); /* to the very end */
-	read_right(w, 3, full - 70000, 70000 + 999);
-	read_right(w, 3, full - 1, 1); /* not a byte of the next */
-	assert_int_equal(stats_of(w).hits + stats_of(w).misses, 2 + 3 + 3 + 3 + 2 + 1);
-	cache_stop(w->cache);
-}
-
-TEST_OF(w, a_request_for_nothing_is_answered)
-{
-	lay_even(w, 2, 100);
-	start(w, 0, 1);
-	read_right(w, 1, 0, 0);
-	cache_stop(w->cache);
-}
+TRACE(a_request_for_nothing_is_answered, "lay 2 100; start 1 0; read 1 0 0");
 
 /* --- sharing and counting ------------------------------------------------------------------- */
 
-TEST_OF(w, several_waiters_share_one_read)
-{
-	enum { WAITERS = 10 };
-	struct call *calls = w->calls;
-
-	lay_even(w, 4, 100000);
-	start_slow(w, 0, 4);
-	for (uint32_t i = 0; i < WAITERS; i++)
-		ask(&calls[i], w, 2, i * 1000, 5000);
-	wait_at_gate(w, 1);
-	for (uint32_t i = 0; i < WAITERS; i++)
-		assert_int_equal(calls[i].done, 0);
-	set_gate(w, false);
-	wait_answers(w, WAITERS);
-	cache_stop(w->cache);
-	for (uint32_t i = 0; i < WAITERS; i++)
-		assert_right(&calls[i]);
-	assert_int_equal(stats_of(w).device_reads, 1);
-	assert_int_equal(stats_of(w).misses, WAITERS);
-	assert_int_equal(stats_of(w).wait_reads, WAITERS);
-}
+TRACE(several_waiters_share_one_read,
+      "lay 4 100000; shut 4; ask 0 2 0 5000; ask 1 2 1000 5000; ask 2 2 2000 5000; ask 3 2 9000 1;"
+      "gate 1; none 0..3; open; answers 4; stop; right 0..3; reads 1; misses 4; waited 4");
 
 TEST_OF(w, what_is_there_is_not_read_again)
 {
@@ -171,137 +366,59 @@ TEST_OF(w, what_is_there_is_not_read_again)
 	assert_int_equal(stats_of(w).bad_extents, 0);
 }
 
+/* The kernel would not have asked again. */
 TEST_OF(w, what_was_served_in_full_makes_room_first)
 {
-	lay_even(w, 10, 100000);
-	start(w, 0, 2);
-	for (int round = 0; round < 2; round++)
-		for (uint64_t e = 0; e < 10; e++) {
-			read_right(w, e, 0, 100000);
-			assert_true(poll_until(is_let_go(w, e)));
-		}
-	cache_stop(w->cache);
-	assert_int_equal(stats_of(w).misses, 20); /* the kernel would not have asked again */
+	run(w,
+	    "lay 10 100000; start 2 0; whole 0..9; whole 0..9; stop; misses 20; evictions 0;"
+	    "served 2000000; distinct 1000000");
 	assert_int_equal(stats_of(w).used, slot_bytes(w, 9, 10));
-	assert_int_equal(stats_of(w).evictions, 0);
-	assert_int_equal(stats_of(w).served_bytes, 2000000);
-	assert_int_equal(stats_of(w).distinct_bytes, 1000000);
 }
 
-TEST_OF(w, an_extent_is_distinct_when_all_of_it_was_served)
-{
-	lay_even(w, 2, 100000);
-	start(w, 0, 2);
-	read_right(w, 0, 0, 50000);
-	assert_int_equal(stats_of(w).distinct_bytes, 0);
-	read_right(w, 0, 50000, 50000);
-	cache_stop(w->cache);
-	assert_int_equal(stats_of(w).distinct_bytes, 100000);
-}
+TRACE(an_extent_is_distinct_when_all_of_it_was_served,
+      "lay 2 100000; start 2 0; read 0 0 50000; distinct 0; read 0 50000 50000; stop;"
+      "distinct 100000");
 
-static void start_sharing(struct world *w, uint64_t share)
-{
-	struct cache_params params = params_of(w, 0, 2);
-
-	params.residency = share;
-	start_with(w, &params);
-}
-
+/* All missing; all there. */
 TEST_OF(w, the_kernel_s_copy_is_dropped_after_the_answer)
 {
-	lay_even(w, 4, MIB);
-	start_sharing(w, 0);
-	for (unsigned round = 0; round < 2; round++) { /* all missing; all there */
-		ask(&w->calls[round], w, 0, MIB - 5, MIB + 10);
-		wait_done(&w->calls[round]);
-		assert_right(&w->calls[round]);
+	run(w,
+	    "lay 4 1M; share 0; start 2 0; ask 0 0 1M-5 1M+10; answers 1; right 0; told 0..2 1;"
+	    "ask 1 0 1M-5 1M+10; answers 2; right 1; told 0..2 2; told 3 0");
+	for (unsigned round = 0; round < 2; round++)
 		assert_int_equal(w->calls[round].told, round);
-		for (unsigned e = 0; e < 3; e++)
-			assert_true(poll_until(w->told[e] == round + 1));
-	}
-	assert_int_equal(w->told[3], 0);
 }
 
-TEST_OF(w, io_threads_have_it_dropped_too)
-{
-	lay_even(w, 4, 100000);
-	w->slow = w->closed = true;
-	start_sharing(w, 0);
-	for (unsigned i = 0; i < 3; i++)
-		ask_all_of(&w->calls[i], w, 1);
-	set_gate(w, false);
-	wait_answers(w, 3);
-	cache_stop(w->cache);
-	assert_int_equal(w->told[1], 3);
-	assert_int_equal(w->told[0], 0);
-}
+TRACE(io_threads_have_it_dropped_too,
+      "lay 4 100000; share 0; shut 2; ask 0 1; ask 1 1; ask 2 1; open; answers 3; stop;"
+      "told 1 3; told 0 0");
 
 /* The kernel may have had what it asked for in part. */
-TEST_OF(w, what_failed_is_dropped_as_well)
-{
-	lay_even(w, 4, MIB);
-	w->bad[1] = true;
-	start_sharing(w, 0);
-	ask(&w->calls[0], w, 0, 0, 2 * MIB);
-	wait_done(&w->calls[0]);
-	assert_refused(&w->calls[0], -EBADMSG);
-	cache_stop(w->cache);
-	for (unsigned e = 0; e < 4; e++)
-		assert_int_equal(w->told[e], e < 2);
-}
+TRACE(what_failed_is_dropped_as_well,
+      "lay 4 1M; bad 1; share 0; start 2 0; ask 0 0 0 2M; answers 1; refused 0 EBADMSG; stop;"
+      "told 0..1 1; told 2..3 0");
 
-static void read_whole(struct world *w, uint64_t extent)
-{
-	read_all_of(w, extent);
-	assert_true(poll_until(is_let_go(w, extent)));
-}
-
-TEST_OF(w, what_the_kernel_is_to_keep_stays_with_it)
-{
-	lay_even(w, 6, 100000);
-	start_sharing(w, 3 * 100 * KIB);
-	for (unsigned e = 0; e < 6; e++)
-		read_whole(w, e);
-	for (unsigned e = 0; e < 6; e++) {
-		assert_true(poll_until(w->told[e] == (e >= 3)));
-		assert_int_equal(cache_may_drop(w->cache, e), e >= 3);
-	}
-	assert_int_equal(stats_of(w).resident, 3 * 100 * KIB);
-	/* The kernel, though it should have it, asks again. */
-	read_whole(w, 1);
-	assert_true(poll_until(w->told[1] == 1));
-	assert_int_equal(stats_of(w).resident, 2 * 100 * KIB);
-	assert_int_equal(stats_of(w).resident_limit, 2 * 100 * KIB);
-}
+/* In the end the kernel, though it should have it, asks again. */
+TRACE(what_the_kernel_is_to_keep_stays_with_it,
+      "lay 6 100000; share 300K; start 2 0; whole 0..5; told 0..2 0; told 3..5 1; stays 0..2;"
+      "may-drop 3..5; resident 300K; whole 1; told 1 1; resident 200K; resident-limit 200K");
 
 /* They keep the first three, and let go of one again. */
 TEST_OF(w, what_readers_keep_takes_no_memory_beside_that)
 {
-	lay_even(w, 6, 100000);
-	start_sharing(w, 0);
-	for (unsigned e = 0; e < 6; e++) {
-		read_whole(w, e);
-		assert_true(poll_until(is_let_go(w, e)));
-		if (e < 3)
-			cache_kept(w->cache, e, true);
-	}
-	cache_kept(w->cache, 2, false);
+	run(w,
+	    "lay 6 100000; share 0; start 2 0; whole 0; kept 0; whole 1; kept 1; whole 2; kept 2;"
+	    "whole 3..5; lost 2");
 	assert_int_equal(stats_of(w).used, slot_bytes(w, 3, 6));
-	read_whole(w, 2);
-	assert_int_equal(stats_of(w).misses, 7);
+	run(w, "whole 2; misses 7");
 }
 
 /* A header is read, then the rest: nothing of it was let go of in between. */
 TEST_OF(w, what_is_read_in_pieces_is_kept_once)
 {
-	lay_even(w, 2, 100000);
-	start_sharing(w, 100 * KIB);
-	for (unsigned round = 0; round < 2; round++)
-		read_right(w, 0, 0, 16 * KIB);
-	read_right(w, 0, 16 * KIB, 100000 - 16 * KIB);
+	run(w, "lay 2 100000; share 100K; start 2 0; read 0 0 16K; read 0 0 16K; read 0 16K 83616");
 	assert_true(poll_until(is_let_go(w, 0)));
-	assert_int_equal(w->told[0], 0);
-	assert_int_equal(stats_of(w).resident, 100 * KIB);
+	run(w, "told 0 0; resident 100K");
 }
 
 TEST_OF(w, where_the_last_use_counts_the_kernel_keeps_all)
@@ -333,57 +450,20 @@ TEST_OF(w, where_the_last_use_counts_the_kernel_keeps_all)
 		assert_int_equal(w->told[e], 0);
 }
 
-/* --- who is gone before the request is parked ------------------------------------------------- */
+/* --- who waits ---------------------------------------------------------------------------------
+ */
 
-static bool is_killed(void *arg)
-{
-	(void)arg;
-	return true;
-}
-
-static void ask_killed(struct world *w, struct call *call, uint64_t extent)
-{
-	struct cache_request request = {.extent = extent,
-					.size = w->sizes[extent],
-					.done = on_done,
-					.gone = is_killed,
-					.arg = call};
-
-	*call = (struct call){.world = w, .extent = extent, .size = w->sizes[extent]};
-	cache_read(w->cache, &request);
-}
-
-TEST_OF(w, who_was_killed_before_waiting_does_not_wait)
-{
-	lay_even(w, 20, MIB);
-	start_slow(w, 0, 2);
-	ask_killed(w, &w->calls[0], 0);
-	assert_refused(&w->calls[0], -EINTR);
-	for (unsigned e = 0; e < 8; e++) /* all the memory */
-		ask_all_of(&w->calls[1 + e], w, e);
-	ask_killed(w, &w->calls[20], 15);
-	assert_refused(&w->calls[20], -EINTR);
-	assert_int_equal(stats_of(w).parked, 8);
-	set_gate(w, false);
-	wait_answers(w, 10);
-	for (unsigned e = 0; e < 8; e++)
-		assert_right(&w->calls[1 + e]);
-}
+/* Eight take all the memory. */
+TRACE(who_was_killed_before_waiting_does_not_wait,
+      "lay 20 1M; shut 2; killed 0 0; refused 0 EINTR; ask 1..8 0; killed 20 15; refused 20 EINTR;"
+      "parked 8; open; answers 10; right 1..8");
 
 /* While storage hangs nothing is delivered, and yet it shows. */
 TEST_OF(w, who_waits_now_is_counted_now)
 {
-	lay_even(w, 20, MIB);
-	start_slow(w, 0, 2);
-	assert_int_equal(stats_of(w).parked, 0);
-	for (unsigned e = 0; e < 12; e++) /* some of them starve */
-		ask_all_of(&w->calls[e], w, e);
-	assert_int_equal(stats_of(w).parked, 12);
-	assert_int_equal(stats_of(w).wait_reads, 0);
+	run(w, "lay 20 1M; shut 2; parked 0; ask 0..11 0; parked 12; waited 0"); /* some starve */
 	assert_true(poll_until(stats_of(w).oldest_wait_ms > 20));
-	set_gate(w, false);
-	wait_answers(w, 12);
-	assert_int_equal(stats_of(w).parked, 0);
+	run(w, "open; answers 12; parked 0");
 	assert_int_equal(stats_of(w).oldest_wait_ms, 0);
 }
 
@@ -404,41 +484,14 @@ TEST_OF(w, a_read_is_looked_up_once_and_by_the_planner)
 
 /* --- what goes wrong -------------------------------------------------------------------------- */
 
-TEST_OF(w, a_bad_extent_fails_for_its_readers_only)
-{
-	lay_even(w, 20, 100000);
-	w->bad[7] = true;
-	start(w, 0, 2);
-	for (uint64_t e = 0; e < 20; e++) {
-		if (e == 7)
-			read_refused(w, e, -EBADMSG);
-		else
-			read_right(w, e, 0, 100000);
-	}
-	assert_int_equal(w->failed[7], 1);
-	assert_int_equal(w->last_error, -EBADMSG);
-	assert_int_equal(stats_of(w).bad_extents, 1);
-	w->bad[7] = false; /* a cable was put back */
-	read_right(w, 7, 0, 100000);
-	cache_stop(w->cache);
-	assert_int_equal(stats_of(w).bad_extents, 1);
-	assert_int_equal(stats_of(w).served_bytes, 20 * 100000);
-}
+/* A cable is put back in the end. */
+TRACE(a_bad_extent_fails_for_its_readers_only,
+      "lay 20 100000; bad 7; start 2 0; read 0..6; fails 7 EBADMSG; read 8..19; failed 7 1;"
+      "bad-extents 1; good 7; read 7; stop; bad-extents 1; served 2000000");
 
-TEST_OF(w, a_request_with_a_bad_part_fails_and_serves_nothing)
-{
-	struct call call;
-
-	lay_even(w, 3, MIB);
-	w->bad[1] = true;
-	start(w, 0, 2);
-	ask(&call, w, 0, 0, 3 * MIB);
-	wait_done(&call);
-	cache_stop(w->cache);
-	assert_refused(&call, -EBADMSG);
-	assert_int_equal(stats_of(w).served_bytes, 0);
-	assert_int_equal(stats_of(w).distinct_bytes, 0);
-}
+TRACE(a_request_with_a_bad_part_fails_and_serves_nothing,
+      "lay 3 1M; bad 1; start 2 0; ask 0 0 0 3M; answers 1; stop; refused 0 EBADMSG; served 0;"
+      "distinct 0");
 
 /* A run is read ahead and waits in the check of its first extent when readers come for that and
  * for the next. Of those that nobody asks for, all are bad. */
@@ -474,308 +527,114 @@ TEST_OF(w, a_bad_extent_of_a_run_fails_for_its_readers_only)
 		assert_int_equal(w->failed[e], 0);
 }
 
-TEST_OF(w, a_source_that_changed_is_not_read)
-{
-	lay_even(w, 10, 100000);
-	start(w, MIB, 2);
-	read_right(w, 0, 0, 50000);
-	w->stale = true;
-	read_refused(w, 5, -ESTALE);
-	assert_int_equal(w->last_error, -ESTALE);
-	read_right(w, 0, 50000, 50000); /* it is here, and was right when it came */
-	w->stale = false;
-	read_right(w, 5, 0, 100000);
-	cache_stop(w->cache);
-}
+/* What is here was right when it came. */
+TRACE(a_source_that_changed_is_not_read,
+      "lay 10 100000; start 2 1M; read 0 0 50000; stale; fails 5 ESTALE; read 0 50000 50000;"
+      "fresh; read 5; stop");
 
+/* Also those are right that are in a run with the cut. */
 TEST_OF(w, a_file_truncated_underneath_fails_from_there_on)
 {
-	lay_even(w, 60, 100000);
-	start(w, MIB, 2);
-	assert_int_equal(ftruncate(w->fd, 30 * 100000 + 5), 0);
-	for (uint64_t e = 0; e < 30; e++)
-		read_right(w, e, 0, 100000); /* also those in a run with the cut */
-	for (uint64_t e = 30; e < 60; e++)
-		read_refused(w, e, -ENODATA);
-	cache_stop(w->cache);
+	run(w,
+	    "lay 60 100000; start 2 1M; cut 3000005; read 0..29; fails 30..59 ENODATA; stop;"
+	    "failed 0..29 0");
 	assert_true(stats_of(w).device_errors >= 30);
-	for (uint64_t e = 0; e < 60; e++)
-		assert_int_equal(w->failed[e] > 0, e >= 30);
+	for (uint64_t e = 30; e < 60; e++)
+		assert_true(w->failed[e] > 0);
 }
 
 /* The kernel holds pages of it for the answer: to wait for these would be to wait for the device.
  */
-TEST_OF(w, what_a_parked_request_reads_of_is_not_dropped)
-{
-	struct call call;
-
-	lay_even(w, 4, MIB);
-	start(w, 0, 2);
-	read_all_of(w, 0);
-	assert_true(cache_may_drop(w->cache, 0));
-	w->slow = true;
-	set_gate(w, true);
-	ask(&call, w, 0, 5, MIB);
-	wait_at_gate(w, 1);
-	assert_false(cache_may_drop(w->cache, 0));
-	assert_false(cache_may_drop(w->cache, 1));
-	assert_true(cache_may_drop(w->cache, 2));
-	set_gate(w, false);
-	wait_done(&call);
-	assert_right(&call);
-	assert_true(poll_until(cache_may_drop(w->cache, 0)));
-}
+TRACE(what_a_parked_request_reads_of_is_not_dropped,
+      "lay 4 1M; start 2 0; whole 0; may-drop 0; slow; close; ask 0 0 5 1M; gate 1; stays 0..1;"
+      "may-drop 2; open; answers 2; right 0; may-drop 0");
 
 /* --- taking back and stopping ----------------------------------------------------------------- */
 
-#define FILLING 8 /* extents of 1 MiB that fill the pool */
-
 /* FILLING requests are parked and the rest, in vain, waits for memory. */
-static void ask_too_much(struct world *w, struct call *calls, unsigned count)
-{
-	lay_even(w, count, MIB);
-	start_slow(w, 0, 2);
-	for (unsigned i = 0; i < count; i++)
-		ask_all_of(&calls[i], w, i);
-	wait_at_gate(w, 2);
-	assert_int_equal(stats_of(w).used, CACHE_BUDGET_MIN);
-	assert_int_equal(stats_of(w).misses, FILLING);
-	for (unsigned i = 0; i < count; i++)
-		assert_int_equal(calls[i].done, 0);
-}
+#define TOO_MUCH "lay 20 1M; shut 2; ask 0..19 0; gate 2; used 8M; misses 8; none 0..19;"
 
-TEST_OF(w, a_parked_request_can_be_taken_back)
-{
-	struct call *calls = w->calls;
+/* Then it is gone. */
+TRACE(a_parked_request_can_be_taken_back,
+      "lay 4 100000; shut 2; ask 0 1; ask 1 1; ask 2 1; cancel 1; in-vain 1; open; answers 2; stop;"
+      "right 0; none 1; right 2; served 200000");
 
-	lay_even(w, 4, 100000);
-	start_slow(w, 0, 2);
-	for (unsigned i = 0; i < 3; i++)
-		ask_all_of(&calls[i], w, 1);
-	assert_true(cache_cancel(w->cache, &calls[1]));
-	assert_false(cache_cancel(w->cache, &calls[1])); /* it is gone */
-	set_gate(w, false);
-	wait_answers(w, 2);
-	cache_stop(w->cache);
-	assert_right(&calls[0]);
-	assert_int_equal(calls[1].done, 0);
-	assert_right(&calls[2]);
-	assert_int_equal(stats_of(w).served_bytes, 200000);
-}
+/* Parked and starved; storage may never answer. */
+TRACE(all_that_wait_for_long_are_given_up, TOO_MUCH
+      "give-up 3600 0; give-up 0 20; give-up 0 0; given-up 20; waited 20; parked 0; open;"
+      "stop; refused 0..19 ETIMEDOUT; bad-extents 0; waited 20");
 
-TEST_OF(w, all_that_wait_for_long_are_given_up)
-{
-	enum { ASKED = 20 };
-	struct call *calls = w->calls;
+/* Call 1 was never heard of. */
+TRACE(an_answered_request_cannot_be_taken_back,
+      "lay 4 100000; start 2 0; ask 0 1; answers 1; in-vain 0; in-vain 1; stop; right 0");
 
-	ask_too_much(w, calls, ASKED);
-	assert_int_equal(cache_give_up(w->cache, 3600 * CLOCK_SECOND), 0);
-	assert_int_equal(cache_give_up(w->cache, 0), ASKED); /* parked and starved */
-	assert_int_equal(cache_give_up(w->cache, 0), 0);
-	assert_int_equal(stats_of(w).given_up, ASKED);
-	assert_int_equal(stats_of(w).wait_reads, ASKED); /* storage may never answer */
-	assert_int_equal(stats_of(w).parked, 0);
-	set_gate(w, false);
-	cache_stop(w->cache);
-	for (unsigned i = 0; i < ASKED; i++)
-		assert_refused(&calls[i], -ETIMEDOUT);
-	assert_int_equal(stats_of(w).bad_extents, 0);
-	assert_int_equal(stats_of(w).wait_reads, ASKED);
-}
+TRACE(a_request_of_several_extents_can_be_taken_back,
+      "lay 4 1M; shut 2; ask 0 0 5 2M; ask 1 1 5 2M; cancel 0; open; answers 1; stop; none 0;"
+      "right 1");
 
-TEST_OF(w, an_answered_request_cannot_be_taken_back)
-{
-	struct call call, other;
-
-	lay_even(w, 4, 100000);
-	start(w, 0, 2);
-	ask_all_of(&call, w, 1);
-	wait_done(&call);
-	assert_false(cache_cancel(w->cache, &call));
-	assert_false(cache_cancel(w->cache, &other)); /* never heard of */
-	cache_stop(w->cache);
-	assert_right(&call);
-}
-
-TEST_OF(w, a_request_of_several_extents_can_be_taken_back)
-{
-	struct call call, other;
-
-	lay_even(w, 4, MIB);
-	start_slow(w, 0, 2);
-	ask(&call, w, 0, 5, 2 * MIB);
-	ask(&other, w, 1, 5, 2 * MIB);
-	assert_true(cache_cancel(w->cache, &call));
-	set_gate(w, false);
-	wait_answers(w, 1);
-	cache_stop(w->cache);
-	assert_int_equal(call.done, 0);
-	assert_right(&other);
-}
-
-TEST_OF(w, starved_requests_can_be_taken_back)
-{
-	enum { ASKED = 20 };
-	struct call *calls = w->calls;
-
-	ask_too_much(w, calls, ASKED);
-	assert_false(cache_may_drop(w->cache, FILLING));
-	assert_true(cache_cancel(w->cache, &calls[FILLING])); /* the first of the starved */
-	assert_true(cache_may_drop(w->cache, FILLING));
-	assert_true(cache_cancel(w->cache, &calls[FILLING + 3])); /* in the middle */
-	assert_true(cache_cancel(w->cache, &calls[ASKED - 1]));	  /* the last */
-	assert_true(cache_cancel(w->cache, &calls[0]));		  /* parked */
-	set_gate(w, false);
-	wait_answers(w, ASKED - 4);
-	cache_stop(w->cache);
-	for (unsigned i = 0; i < ASKED; i++) {
-		if (i == FILLING || i == FILLING + 3 || i == ASKED - 1 || i == 0)
-			assert_int_equal(calls[i].done, 0);
-		else
-			assert_right(&calls[i]);
-	}
-}
+/* The first of the starved, one in the middle, the last, and a parked one. */
+TRACE(starved_requests_can_be_taken_back, TOO_MUCH
+      "stays 8; cancel 8; may-drop 8; cancel 11; cancel 19; cancel 0; open; answers 16;"
+      "stop; none 0; right 1..7; none 8; right 9..10; none 11; right 12..18; none 19");
 
 TEST_OF(w, starved_requests_are_answered_when_there_is_room)
 {
-	enum { ASKED = 50 };
-	struct call *calls = w->calls;
-
-	ask_too_much(w, calls, ASKED);
-	set_gate(w, false);
-	wait_answers(w, ASKED);
-	for (unsigned i = 0; i < ASKED; i++)
-		assert_right(&calls[i]);
-	assert_int_equal(stats_of(w).wait_reads, ASKED);
+	run(w, TOO_MUCH "open; answers 20; right 0..19; waited 20");
 	assert_true(stats_of(w).wait_p99_us >= stats_of(w).wait_p50_us);
-	cache_stop(w->cache);
 }
 
-/* Places in the layout of fill_with_holders. */
-#define LARGE(i) (10u * (i)) /* of 1 MiB, FILLING of them, far from each other */
-#define SMALL	 LARGE(FILLING)
-#define TWO	 (SMALL + 1) /* of 1 MiB and neighbours */
-#define SCAN	 (SMALL + 10)
+/* Places in the layout of fill_with_holders: large ones of 1 MiB, far from each other. */
+#define SMALL 80
+#define TWO   (SMALL + 1) /* of 1 MiB and neighbours */
+#define SCAN  (SMALL + 10)
 
 /* The first two large extents are held by threads that answer, the others are being read: the
  * pool is full. */
-static void fill_with_holders(struct world *w, struct holder holders[2], struct call *calls,
-			      uint64_t readahead)
+static void fill_with_holders(struct world *w, const char *start)
 {
 	for (unsigned i = 0; i < SCAN + 20; i++)
 		lay(w, 0,
 		    (i % 10 == 0 && i < SMALL) || i == TWO || i == TWO + 1 ? MIB : 3 * CACHE_PAGE);
-	write_file(w);
-	start(w, readahead, 2);
-	for (unsigned i = 0; i < 2; i++) {
-		read_right(w, LARGE(i), 0, 1);
-		hold(&holders[i], w, LARGE(i));
-	}
-	w->slow = true;
-	set_gate(w, true);
-	for (unsigned i = 2; i < FILLING; i++)
-		ask_all_of(&calls[i], w, LARGE(i));
-	assert_int_equal(stats_of(w).used, CACHE_BUDGET_MIN);
-	assert_int_equal(stats_of(w).misses, FILLING);
+	run(w, start);
+	run(w,
+	    "read 0 0 1; hold 0 0; read 10 0 1; hold 1 10; slow; close; ask 2 20; ask 3 30;"
+	    "ask 4 40; ask 5 50; ask 6 60; ask 7 70; used 8M; misses 8");
 }
 
+/* 80 is the small extent, and 81 and 82 are the two. */
 TEST_OF(w, one_that_ends_its_answer_makes_room_for_the_starved)
 {
-	struct holder *holders = w->holders;
-	struct call *calls = w->calls;
-
-	fill_with_holders(w, holders, calls, 0);
-	ask_all_of(&calls[FILLING], w, SMALL);
-	assert_int_equal(stats_of(w).misses, FILLING);
-	let_go_of(&holders[0]);
-	assert_int_equal(stats_of(w).misses, FILLING + 1); /* its fill is under way */
-	let_go_of(&holders[1]);
-	set_gate(w, false);
-	cache_stop(w->cache);
-	assert_right(&calls[FILLING]);
+	fill_with_holders(w, "start 2 0");
+	run(w, "ask 8 80; misses 8; let 0; misses 9; let 1; open; stop; right 8");
 }
 
+/* There is room for the second, but it is not its turn; it comes with the two of the first. */
 TEST_OF(w, the_starved_are_served_in_the_order_they_came)
 {
-	struct holder *holders = w->holders;
-	struct call *calls = w->calls;
-
-	fill_with_holders(w, holders, calls, 0);
-	ask(&calls[FILLING], w, TWO, 0, 2 * MIB);
-	ask_all_of(&calls[FILLING + 1], w, SMALL);
-	let_go_of(&holders[0]); /* room for the second, but it is not its turn */
-	assert_int_equal(stats_of(w).misses, FILLING);
-	let_go_of(&holders[1]);
-	assert_int_equal(stats_of(w).misses, FILLING + 2); /* the two of the first */
-	set_gate(w, false);
-	cache_stop(w->cache);
-	assert_right(&calls[FILLING]);
-	assert_right(&calls[FILLING + 1]);
+	fill_with_holders(w, "start 2 0");
+	run(w,
+	    "ask 8 81 0 2M; ask 9 80; let 0; misses 8; let 1; misses 10; open; stop; right 8..9");
 }
 
 TEST_OF(w, a_small_request_does_not_overtake_the_starved)
 {
-	struct holder *holders = w->holders;
-	struct call *calls = w->calls;
-
-	fill_with_holders(w, holders, calls, 0);
-	ask(&calls[FILLING], w, TWO, 0, 2 * MIB);
-	let_go_of(&holders[0]);
-	ask_all_of(&calls[FILLING + 1], w, SMALL); /* there is room for it */
-	assert_int_equal(stats_of(w).misses, FILLING);
-	let_go_of(&holders[1]);
-	set_gate(w, false);
-	cache_stop(w->cache);
-	assert_right(&calls[FILLING]);
-	assert_right(&calls[FILLING + 1]);
+	fill_with_holders(w, "start 2 0");
+	run(w, "ask 8 81 0 2M; let 0; ask 9 80; misses 8; let 1; open; stop; right 8..9");
 }
 
 /* Three make a scan, but when they get their turn, the request of two still has none. */
 TEST_OF(w, nothing_is_read_ahead_while_requests_starve)
 {
-	struct holder *holders = w->holders;
-	struct call *calls = w->calls;
-
-	fill_with_holders(w, holders, calls, MIB);
-	for (unsigned i = 0; i < 3; i++)
-		ask_all_of(&calls[FILLING + i], w, SCAN + i);
-	ask(&calls[FILLING + 3], w, TWO, 0, 2 * MIB);
-	let_go_of(&holders[0]);
-	assert_int_equal(stats_of(w).misses, FILLING + 3);
+	fill_with_holders(w, "start 2 1M");
+	run(w, "ask 8..10 90; ask 11 81 0 2M; let 0; misses 11");
 	assert_null(ahead_find(w->cache));
-	assert_int_equal(stats_of(w).prefetch_issued, 0);
-	let_go_of(&holders[1]);
-	set_gate(w, false);
-	cache_stop(w->cache);
-	for (unsigned i = 2; i < FILLING + 4; i++)
-		assert_right(&calls[i]);
+	run(w, "issued 0; let 1; open; stop; right 2..11");
 }
 
-TEST_OF(w, stopping_answers_all_that_wait)
-{
-	enum { ASKED = 50 };
-	struct call *calls = w->calls;
+TRACE(stopping_answers_all_that_wait, TOO_MUCH "open; stop; right 0..19");
 
-	ask_too_much(w, calls, ASKED);
-	set_gate(w, false);
-	cache_stop(w->cache);
-	for (unsigned i = 0; i < ASKED; i++)
-		assert_right(&calls[i]);
-}
-
-TEST_OF(w, stopping_answers_all_that_wait_for_a_source_that_changed)
-{
-	enum { ASKED = 50 };
-	struct call *calls = w->calls;
-
-	ask_too_much(w, calls, ASKED);
-	w->stale = true;
-	set_gate(w, false);
-	cache_stop(w->cache);
-	for (unsigned i = 0; i < ASKED; i++)
-		assert_refused(&calls[i], -ESTALE);
-	assert_int_equal(stats_of(w).bad_extents, ASKED);
-}
+TRACE(stopping_answers_all_that_wait_for_a_source_that_changed,
+      TOO_MUCH "stale; open; stop; refused 0..19 ESTALE; bad-extents 20");
 
 static void *stop_thread(void *arg)
 {

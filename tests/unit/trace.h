@@ -53,16 +53,19 @@ static inline bool trace_is(const struct trace *trace, const char *verb)
 		fail_msg(__VA_ARGS__);                                                            \
 	} while (0)
 
-/* "4", and with bytes more or less than so many units, "4+1" or "4-1". */
+/* "4", and with bytes more or less than so many units, "4+1" or "4-1". K and M are units, too. */
 static inline uint64_t trace_sum(struct trace *trace, uint64_t unit)
 {
 	char *end;
 	uint64_t sum;
 
 	trace_word(trace, trace->word);
-	sum = strtoull(trace->word, &end, 10) * unit;
+	sum = strtoull(trace->word, &end, 10);
 	if (end == trace->word)
 		trace_fail(trace, "'%s' knows no '%s'", trace->verb, trace->word);
+	if (*end == 'K' || *end == 'M')
+		unit = *end++ == 'K' ? 1u << 10 : 1u << 20;
+	sum *= unit;
 	return sum + (uint64_t)strtoll(end, NULL, 10);
 }
 
@@ -88,10 +91,16 @@ static inline struct trace_range trace_range(struct trace *trace)
 	return range;
 }
 
+/* Whether the verb goes on. */
+static inline bool trace_more(const struct trace *trace)
+{
+	return *trace->at == ' ';
+}
+
 /* Which of these words comes next; `none` if the verb ends before. */
 static inline int trace_choice(struct trace *trace, const char *const *words, int none)
 {
-	if (*trace->at == ';' || !*trace->at)
+	if (!trace_more(trace))
 		return none;
 	trace_word(trace, trace->word);
 	for (int i = 0; words[i]; i++)

@@ -345,20 +345,6 @@ static void hurry(struct errand *errand, pthread_t id)
 
 /* --- how the readers go on ------------------------------------------------------------------- */
 
-static void tick(struct oracle_thread *thread, uint64_t misses)
-{
-	uint64_t turns = oracle_turns(thread->oracle);
-	double weight = 1.0 / WINDOW;
-
-	thread->idle_ticks = turns == thread->turns ? thread->idle_ticks + 1 : 0;
-	if (turns > 0 && thread->ticks < PATIENCE)
-		thread->ticks++;
-	thread->pace += weight * ((double)(turns - thread->turns) - thread->pace);
-	thread->missing += weight * ((double)(misses - thread->misses) - thread->missing);
-	thread->turns = turns;
-	thread->misses = misses;
-}
-
 /* Until somebody reads again. */
 static void sleep_while_idle(struct oracle_thread *thread)
 {
@@ -375,7 +361,8 @@ static void sleep_while_idle(struct oracle_thread *thread)
 static void wait_tick(struct oracle_thread *thread)
 {
 	const struct timespec until = clock_after(TICK_NS);
-	uint64_t misses, now;
+	uint64_t misses, turns, now;
+	double weight = 1.0 / WINDOW;
 
 	pthread_mutex_lock(&thread->cache->lock);
 	if (thread->end - thread->taken < WAKE)
@@ -387,23 +374,17 @@ static void wait_tick(struct oracle_thread *thread)
 	if (now - thread->ticked_ns < TICK_NS)
 		return;
 	thread->ticked_ns = now;
-	tick(thread, misses);
+	turns = oracle_turns(thread->oracle);
+	thread->idle_ticks = turns == thread->turns ? thread->idle_ticks + 1 : 0;
+	if (turns > 0 && thread->ticks < PATIENCE)
+		thread->ticks++;
+	thread->pace += weight * ((double)(turns - thread->turns) - thread->pace);
+	thread->missing += weight * ((double)(misses - thread->misses) - thread->missing);
+	thread->turns = turns;
+	thread->misses = misses;
 }
 
 /* --- its thread ------------------------------------------------------------------------------ */
-
-static struct effort effort_of(const struct oracle_thread *thread)
-{
-	double seconds = (double)SEEDS_ALL / SEARCH_RATE / (thread->cpus ? thread->cpus : 1);
-	bool hard = thread->ticks == PATIENCE && thread->missing * MISSING > thread->pace;
-
-	return (struct effort){
-		.guess = thread->cpus > 0,
-		.models = hard,
-		.hard = hard,
-		.least = thread->pace * (1e9 / (double)TICK_NS) * seconds / 4,
-	};
-}
 
 /* Also where the mount ends, or readers have paused for long. */
 static bool nobody_waits(struct oracle_thread *thread)
@@ -474,7 +455,14 @@ static void make_next(struct oracle_thread *thread)
 
 static struct query *ask(struct oracle_thread *thread)
 {
-	const struct effort effort = effort_of(thread);
+	double seconds = (double)SEEDS_ALL / SEARCH_RATE / (thread->cpus ? thread->cpus : 1);
+	bool hard = thread->ticks == PATIENCE && thread->missing * MISSING > thread->pace;
+	const struct effort effort = {
+		.guess = thread->cpus > 0,
+		.models = hard,
+		.hard = hard,
+		.least = thread->pace * (1e9 / (double)TICK_NS) * seconds / 4,
+	};
 
 	if (thread->idle_ticks > ABANDONED)
 		return NULL;

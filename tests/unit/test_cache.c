@@ -19,7 +19,7 @@
  *	kept E, lost E			readers keep the file
  *	told E N			the kernel is told so often to drop it: waits for that
  *	failed E N, may-drop E, stays E
- *	parked N ..			a sum of the stats, see sums_of(); memory is in extents
+ *	parked N ..			what the stats have: see is_sum()
  *
  * C and E may be several, as 0..3; sizes may be in K and M. */
 #include "base/clock.h"
@@ -63,7 +63,6 @@ static int trace_error(struct trace *trace)
 	return -errors[trace_choice(trace, names, 0)];
 }
 
-/* Of all extents, where they have one size. */
 static bool is_sum(struct trace *trace, struct world *w)
 {
 	struct cache_stats stats = {0};

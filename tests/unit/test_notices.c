@@ -18,59 +18,54 @@ static void expect(struct notices *notices, const char *expected)
 	assert_string_equal(said, expected);
 }
 
-TEST(the_same_of_many_is_one_line_with_the_sum)
+static void begin(struct notices *notices)
 {
-	struct notices notices = NOTICES_INIT;
-
-	notices_add(&notices, "b.tar", "left out: 12 members");
-	notices_add(&notices, "a.tar", "left out: 30 members");
-	notices_add(&notices, "c.tar", "left out: 1 members");
-	notices_add(&notices, "a.tar", "7 images have no text");
-	expect(&notices, "a.tar: 7 images have no text\na.tar and 2 more: left out: 43 members\n");
-	expect(&notices, "");
-	notices_release(&notices);
+	*notices = NOTICES_INIT;
 }
 
-TEST(one_alone_is_as_it_was)
-{
-	struct notices notices = NOTICES_INIT;
+FIXTURE(notices, struct notices, begin, notices_release);
 
-	notices_add(&notices, "a.tar", "5 devices are left out, such as 'dev/1 2'");
-	expect(&notices, "a.tar: 5 devices are left out, such as 'dev/1 2'\n");
-	notices_add(&notices, "a.tar", "the column 'label2' has texts");
-	expect(&notices, "a.tar: the column 'label2' has texts\n");
-	notices_release(&notices);
+TEST_OF(notices, the_same_of_many_is_one_line_with_the_sum)
+{
+	notices_add(notices, "b.tar", "left out: 12 members");
+	notices_add(notices, "a.tar", "left out: 30 members");
+	notices_add(notices, "c.tar", "left out: 1 members");
+	notices_add(notices, "a.tar", "7 images have no text");
+	expect(notices, "a.tar: 7 images have no text\na.tar and 2 more: left out: 43 members\n");
+	expect(notices, "");
 }
 
-TEST(what_differs_by_more_than_a_count_and_an_example_is_said_apart)
+TEST_OF(notices, one_alone_is_as_it_was)
 {
-	struct notices notices = NOTICES_INIT;
+	notices_add(notices, "a.tar", "5 devices are left out, such as 'dev/1 2'");
+	expect(notices, "a.tar: 5 devices are left out, such as 'dev/1 2'\n");
+	notices_add(notices, "a.tar", "the column 'label2' has texts");
+	expect(notices, "a.tar: the column 'label2' has texts\n");
+}
 
-	notices_add(&notices, "a", "the column 'label2' has texts");
-	notices_add(&notices, "b", "the column 'label4' has texts");
-	notices_add(&notices, "a", "1 device, such as 'x 9'");
-	notices_add(&notices, "b", "2 device, such as 'y'");
-	notices_add(&notices, "c", "2 devices, such as 'y'");
-	expect(&notices,
+TEST_OF(notices, what_differs_by_more_than_a_count_and_an_example_is_said_apart)
+{
+	notices_add(notices, "a", "the column 'label2' has texts");
+	notices_add(notices, "b", "the column 'label4' has texts");
+	notices_add(notices, "a", "1 device, such as 'x 9'");
+	notices_add(notices, "b", "2 device, such as 'y'");
+	notices_add(notices, "c", "2 devices, such as 'y'");
+	expect(notices,
 	       "a and 1 more: 3 device, such as 'x 9'\n"
 	       "a: the column 'label2' has texts\n"
 	       "b: the column 'label4' has texts\n"
 	       "c: 2 devices, such as 'y'\n");
-	notices_release(&notices);
 }
 
-TEST(thousands_that_differ_are_counted)
+TEST_OF(notices, thousands_that_differ_are_counted)
 {
-	struct notices notices = NOTICES_INIT;
-
 	for (int i = 0; i < 1000; i++) {
 		char text[32];
 
 		snprintf(text, sizeof(text), "the file x%d", i);
-		notices_add(&notices, "a", text);
+		notices_add(notices, "a", text);
 	}
 	said[0] = '\0';
-	notices_say(&notices, hear);
+	notices_say(notices, hear);
 	assert_non_null(strstr(said, "984 more notices\n"));
-	notices_release(&notices);
 }

@@ -9,8 +9,8 @@
  *	fail N ERROR, more N		the Nth call does, and so many after it
  *	no-direct, no-nowait, page N	what the system has not; its pages
  *	calm				it is as usual; the next call is the 1st
- *	read P N SIZE [ERROR]		N pages from page P on, which have so many bytes: these are
- *right now P N SIZE [ERROR]		the same if it need not wait
+ *	read P N SIZE [ERROR]		N pages from page P on, with so many bytes, are right
+ *	now P N SIZE [ERROR]		the same if it need not wait
  *	try P N SIZE			the same, or EAGAIN
  *	all				the whole file
  *	warm, cold P			the kernel has all of it; nothing from page P on

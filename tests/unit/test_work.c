@@ -1,8 +1,8 @@
 /* The queue of work and its threads: cache/work.h. Jobs wait at a gate, so that who runs when is
  * the test's decision and never the clock's. Most tests are traces, in which a job is a letter:
  *
- *	start N				with so many threads; new N .. begin: what is between is
- *before queue abc, hide abc		jobs that are wanted, or found by who looks; "f*9" are nine
+ *	start N, new N .. begin		with so many threads
+ *	queue abc, hide abc		jobs that are wanted, or found by who looks; "f*9" are nine
  *	queue-chain abc, hide-chain abc	each queues the next one while it runs
  *	expect abc .. arrive		a chain that is under way elsewhere
  *	look

@@ -119,17 +119,6 @@ static bool is_likelier_list(const struct observations *observations, const stru
 	return is_clearly_more(b->count, a->count);
 }
 
-static void sort_lists(struct observations *observations)
-{
-	for (unsigned i = 1; i < observations->list_count; i++)
-		for (unsigned at = i; at > 0; at--) {
-			if (!is_likelier_list(observations, observations->lists[at],
-					      observations->lists[at - 1]))
-				break;
-			swap(observations, at, at - 1);
-		}
-}
-
 /* Another list has all that was seen of it, and clearly more. */
 static bool is_unlikely(const struct observations *observations, const struct order_list *list)
 {
@@ -172,6 +161,12 @@ void choose_lists(struct observations *observations)
 		    !is_too_long(observations, observations->lists[i]))
 			swap(observations, i, count++);
 	observations->list_count = count;
-	sort_lists(observations);
+	for (unsigned i = 1; i < count; i++)
+		for (unsigned at = i; at > 0; at--) {
+			if (!is_likelier_list(observations, observations->lists[at],
+					      observations->lists[at - 1]))
+				break;
+			swap(observations, at, at - 1);
+		}
 	move_unlikely(observations);
 }

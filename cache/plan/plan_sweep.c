@@ -252,20 +252,15 @@ int plan_sweep_init(struct plan_sweep *sweep, const struct plan_view *view,
 	return -ENOMEM;
 }
 
-static uint64_t credit(const struct plan_sweep *sweep)
-{
-	if (sweep->shared)
-		return UINT64_MAX;
-	if (!sweep->armed || sweep->scattered < CONFIRM || sweep->ahead >= CREDIT * sweep->bytes)
-		return 0;
-	return CREDIT * sweep->bytes - sweep->ahead;
-}
-
 /* Less than the room for a long run is no room: it would be filled by many short ones. */
 bool plan_sweep_wants(const struct plan_sweep *sweep, const struct prefetch_budget *budget)
 {
-	return !sweep->exhausted && !budget->no_sweep && budget->sweep >= budget->run &&
-	       credit(sweep) >= budget->run;
+	bool known = sweep->armed && sweep->scattered >= CONFIRM;
+
+	if (sweep->exhausted || budget->no_sweep || budget->sweep < budget->run)
+		return false;
+	return sweep->shared ||
+	       (known && sub_sat(CREDIT * sweep->bytes, sweep->ahead) >= budget->run);
 }
 
 bool plan_sweep_around(struct plan_sweep *sweep, const struct prefetch_budget *budget,

@@ -108,21 +108,6 @@ static char *read_status(pid_t pid, const char *name, char *line, size_t room)
 	return NULL;
 }
 
-/* The fourth number is the one that counts for files. 0 or -errno. */
-static int know(struct tree_user *user)
-{
-	char line[GROUPS_LINE];
-	const char *uid, *gid = NULL;
-
-	if (user->known)
-		return 0;
-	uid = read_status(user->pid, "Uid:", line, sizeof(line));
-	if (uid && sscanf(uid, "%*u %*u %*u %u", &user->uid) == 1)
-		gid = read_status(user->pid, "Gid:", line, sizeof(line));
-	user->known = gid && sscanf(gid, "%*u %*u %*u %u", &user->gid) == 1;
-	return user->known ? 0 : -errno;
-}
-
 /* Returns 1, 0, or -errno if that cannot be known. */
 static int in_group(gid_t gid, const struct tree_user *user)
 {
@@ -168,13 +153,21 @@ static int mode_for(const struct stat *st, const struct tree_user *user)
  * may. Returns 0, -EACCES, or -errno. */
 static int check_mode(const struct stat *st, int access, struct tree_user *user)
 {
+	const char *uid, *gid = NULL;
+	char line[GROUPS_LINE];
 	int mode = (int)st->st_mode, all = mode & mode >> 3 & mode >> 6, r;
 
 	if ((all & access) == access)
 		return 0;
-	r = know(user);
-	if (r < 0)
-		return is_short(r) ? r : -EACCES;
+	if (!user->known) {
+		/* The fourth number is the one that counts for files. */
+		uid = read_status(user->pid, "Uid:", line, sizeof(line));
+		if (uid && sscanf(uid, "%*u %*u %*u %u", &user->uid) == 1)
+			gid = read_status(user->pid, "Gid:", line, sizeof(line));
+		user->known = gid && sscanf(gid, "%*u %*u %*u %u", &user->gid) == 1;
+		if (!user->known)
+			return is_short(-errno) ? -errno : -EACCES;
+	}
 	if (user->uid == 0)
 		return !(access & X_OK) || S_ISDIR(st->st_mode) || mode & 0111 ? 0 : -EACCES;
 	r = mode_for(st, user);

@@ -424,19 +424,6 @@ static void add_calls(struct filter *filter, const struct sandbox *sandbox)
 	refuse_ioctls(filter, sandbox);
 }
 
-static bool refuse_calls(const struct sandbox *sandbox)
-{
-	static const uint32_t usual[] = {SYS_read, SYS_writev, SYS_preadv2, SYS_futex};
-	struct filter filter;
-
-	filter_begin(&filter, FILTER_REFUSE(EPERM));
-	/* Before Linux 5.11, the kernel runs the filter for each call. */
-	for (size_t i = 0; i < COUNT(usual); i++)
-		filter_return_if(&filter, BPF_JEQ, usual[i], SECCOMP_RET_ALLOW);
-	add_calls(&filter, sandbox);
-	return filter_install(&filter, 0) == 0;
-}
-
 /* --------------------------------------------------------------------------------------------- */
 
 unsigned sandbox_available(void)
@@ -450,7 +437,9 @@ unsigned sandbox_available(void)
 
 unsigned sandbox_enter(const struct sandbox *sandbox)
 {
+	static const uint32_t usual[] = {SYS_read, SYS_writev, SYS_preadv2, SYS_futex};
 	SCOPE_CLOSE int terminal = -1;
+	struct filter filter;
 	struct stat st;
 	unsigned held = 0;
 
@@ -466,7 +455,12 @@ unsigned sandbox_enter(const struct sandbox *sandbox)
 	capabilities_keep(needed_capabilities(sandbox));
 	if (!sandbox->programs && !sandbox->job && !SANITIZED && restrict_writes(sandbox->folder))
 		held |= SANDBOX_LANDLOCK;
-	if (refuse_calls(sandbox))
+	filter_begin(&filter, FILTER_REFUSE(EPERM));
+	/* Before Linux 5.11, the kernel runs the filter for each call. */
+	for (size_t i = 0; i < COUNT(usual); i++)
+		filter_return_if(&filter, BPF_JEQ, usual[i], SECCOMP_RET_ALLOW);
+	add_calls(&filter, sandbox);
+	if (filter_install(&filter, 0) == 0)
 		held |= SANDBOX_SECCOMP;
 	return held;
 }

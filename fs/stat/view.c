@@ -47,20 +47,6 @@ bool view_is_silent(const struct view *view, const struct view_mount *mount)
 	return mount->asked_at > 0 && view->now - mount->asked_at >= VIEW_SILENT_S;
 }
 
-static const char *tab_word(const struct view *view, const struct view_mount *mount)
-{
-	struct verdict verdict;
-
-	if (*mount->trouble.text)
-		return "not there";
-	if (view_is_silent(view, mount))
-		return "does not answer";
-	if (!mount->history.kept)
-		return "";
-	verdict = verdict_of(history_before(&mount->history), history_now(&mount->history));
-	return verdict_word(&verdict);
-}
-
 static double files_a_second(const struct view_mount *mount)
 {
 	return mount->history.kept ? history_value(&mount->history, SERIES_FILES) : 0;
@@ -85,10 +71,21 @@ static void draw_tabs(const struct view *view, struct drawing *d)
 		const struct view_mount *mount = view->mounts[i];
 		enum page_style style = i == view->shown ? PAGE_TITLE : PAGE_PLAIN;
 		double rate = files_a_second(mount);
+		const char *word = "";
+		struct verdict verdict;
 
+		if (*mount->trouble.text) {
+			word = "not there";
+		} else if (view_is_silent(view, mount)) {
+			word = "does not answer";
+		} else if (mount->history.kept) {
+			verdict = verdict_of(history_before(&mount->history),
+					     history_now(&mount->history));
+			word = verdict_word(&verdict);
+		}
 		page_put(d->page, d->row, 0, style, i == view->shown ? ">" : " ");
 		page_putf(d->page, d->row, 2, style, "%6.*f files/s %-17s %s",
-			  rate > 0 && rate < 99.95, rate, tab_word(view, mount), mount->path);
+			  rate > 0 && rate < 99.95, rate, word, mount->path);
 		d->row++;
 	}
 }

@@ -165,14 +165,6 @@ def test_a_class_that_is_none_is_refused_with_its_member(place):
     assert done.returncode == 3 and "member 2 ('2.cls'): too long for a class" in done.err
 
 
-def test_large_images_are_stored_whole(place):
-    data = trees.noise(1, 65 * MIB)
-    shard(place / "x.tar", [("1.cls", b"1"), ("1.jpg", data), ("2.cls", b"1"), ("2.jpg", b"2")])
-    create(compressed(place / "x.tar", "zst"), place / "x.lmdb")
-    assert run(FOLDPACK, "cat", place / "x.lmdb", "0001/1.jpg").stdout == data
-    assert run(FOLDPACK, "cat", place / "x.lmdb", "0001/2.jpg").stdout == b"2"
-
-
 def test_folders_are_not_taken_off_classes(place):
     shard(place / "x.tar", [("in/1.cls", b"1"), ("in/1.jpg", b"1")])
     done = create(place / "x.tar", place / "x.lmdb", "--strip-components=1", "--layout=classes",
@@ -254,15 +246,6 @@ def test_a_compressed_zip_is_what_a_stored_one_is(times, zone, place, monkeypatc
     assert found[0][1] == found[1][1]
 
 
-@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_other_methods_of_zip_are_read(method, place):
-    with zipfile.ZipFile(place / "x.zip", "w", method) as out:
-        for n in range(5):
-            out.writestr(f"c{n}/x.jpg", trees.noise(n, 1000) * 20)
-    found, _ = content(place / "x.zip", place)
-    assert len(found) == 10
-
-
 @pytest.mark.plain
 def test_a_dictionary_of_lzma_takes_no_more_than_the_bytes_need(place):
     create(archives.ZIPS["lzma, a vast dictionary"](place / "x.zip"), place / "x.lmdb",
@@ -328,16 +311,6 @@ def test_compressed_records_are_what_plain_ones_are(suffix, place):
     found, said = content(source, place, "-v")
     assert found == expected and "decompressed, " in said
     assert sorted(os.listdir(place)) == before, "nothing is left"
-
-
-def test_several_compressed_records_are_one_source(place):
-    for n in range(3):
-        make_records(place / f"train-{n:05}.tfrecord", 20 * n)
-    expected, _ = content(place / "train-{00000..00002}.tfrecord", place)
-    for n in range(3):
-        compressed(place / f"train-{n:05}.tfrecord", "gz")
-    found, _ = content(place / "train-*.tfrecord.gz", place)
-    assert found == expected
 
 
 def test_a_plain_one_after_a_compressed_one_keeps_its_index(place):
@@ -406,12 +379,6 @@ def test_damage_to_compressed_records_is_noticed(suffix, damage, place):
     source.write_bytes(data if damage == "flip" else data[:-100])
     done = create(source, place / "x.lmdb", status=3)
     assert not (place / "x.lmdb").exists() and done.err
-
-
-def test_what_is_nothing_decompressed_is_said(place):
-    (place / "x").write_bytes(b"text\n" * 1000)
-    done = create(compressed(place / "x", "gz"), place / "x.lmdb", status=1)
-    assert "not a tar, plain or compressed" in done.err
 
 
 # --- what changes while it is read --------------------------------------------------------------

@@ -173,22 +173,15 @@ def test_the_same_tree_gives_the_same_pack(hard_tree, pack, tmp_path):
 
 
 def test_another_mode_time_or_byte_gives_another_id(src, pack):
-    def pack_id():
-        return json.loads(run("create", "--json", "--force", src, pack).stdout)["id"]
-
-    file = write(src / "a", b"1")
-    os.utime(file, ns=(0, 0))
-    os.utime(src, ns=(0, 0))
-    ids = [pack_id(), pack_id()]
-    assert ids[0] == ids[1]
-    os.utime(file, ns=(0, 1))
-    ids.append(pack_id())
-    file.chmod(0o600)
-    ids.append(pack_id())
-    file.write_bytes(b"2")
-    os.utime(file, ns=(0, 1))
-    ids.append(pack_id())
-    assert len(set(ids)) == 4
+    file, seen = write(src / "a", b"1"), []
+    for data, mode, time in ((b"1", 0o644, 0), (b"1", 0o644, 0), (b"1", 0o644, 1),
+                             (b"1", 0o600, 1), (b"2", 0o600, 1)):
+        file.write_bytes(data)
+        file.chmod(mode)
+        os.utime(file, ns=(0, time))
+        os.utime(src, ns=(0, 0))
+        seen.append(json.loads(run("create", "--json", "--force", src, pack).stdout)["id"])
+    assert seen[0] == seen[1] and len(set(seen)) == 4
 
 
 @pytest.fixture
@@ -212,32 +205,17 @@ def test_a_copy_without_modes_times_and_links_has_the_same_content_id(
 
 
 def test_each_change_of_paths_or_bytes_gives_another_content_id(src, content_id):
-    file = write(src / "a/b", b"bytes")
+    file, link = write(src / "a/b", b"bytes"), src / "a/link"
     write(src / "ab/c", b"bytes")
-    os.symlink("b", src / "a/link")
+    os.symlink("b", link)
     seen = [content_id(src)]
-
-    def changed():
+    for change in (lambda: file.write_bytes(b"Bytes"), lambda: file.write_bytes(b""),
+                   lambda: file.rename(src / "ab/b"), link.unlink, lambda: os.symlink("c", link),
+                   lambda: (link.unlink(), write(link, b"c")), (src / "empty").mkdir,
+                   lambda: (src / "empty").rename(src / "Empty")):
+        change()
         seen.append(content_id(src))
-        return len(seen) == len(set(seen))
-
-    file.write_bytes(b"Bytes")
-    assert changed()
-    file.write_bytes(b"")
-    assert changed()
-    file.rename(src / "ab/b")
-    assert changed()
-    (src / "a/link").unlink()
-    assert changed()
-    os.symlink("c", src / "a/link")
-    assert changed()
-    (src / "a/link").unlink()
-    write(src / "a/link", b"c")
-    assert changed()
-    (src / "empty").mkdir()
-    assert changed()
-    (src / "empty").rename(src / "Empty")
-    assert changed()
+    assert len(set(seen)) == len(seen)
 
 
 def test_content_ids_of_parts_add_up_to_that_of_the_whole(src, content_id):
@@ -358,32 +336,21 @@ def test_special_files_are_left_out_and_said(src, pack):
 
 
 @is_root
-def test_an_unreadable_file_ends_it_unless_told_to_skip(src, pack, tmp_path):
+@pytest.mark.parametrize("path", ["d/secret", "d"])
+def test_an_unreadable_file_ends_it_unless_told_to_skip(src, pack, tmp_path, path):
+    """Or folder."""
     write(src / "a", b"x")
-    write(src / "d/secret", b"x").chmod(0)
+    write(src / "d/secret", b"x")
+    (src / path).chmod(0)
     open_to_nobody(tmp_path)
     done = run_as_nobody("create", src, pack)
     assert done.returncode == 1
-    assert f"{src}/d/secret: Permission denied; --on-bad=skip leaves such files out" in done.err
+    assert f"{src}/{path}: Permission denied; --on-bad=skip leaves such files out" in done.err
     nothing_left(pack)
     done = run_as_nobody("create", "--on-bad=skip", "--json", src, pack)
     assert done.returncode == 4
-    assert f"{src}/d/secret: Permission denied; left out" in done.err
+    assert f"{src}/{path}: Permission denied; left out" in done.err
     assert json.loads(done.stdout)["skipped"] == 1
-    assert listed(pack) == [b"a", b"d/"]
-
-
-@is_root
-def test_an_unreadable_directory_ends_it_unless_told_to_skip(src, pack, tmp_path):
-    write(src / "a", b"x")
-    write(src / "d/x", b"x")
-    (src / "d").chmod(0)
-    open_to_nobody(tmp_path)
-    done = run_as_nobody("create", src, pack)
-    assert done.returncode == 1
-    assert f"{src}/d: Permission denied" in done.err
-    nothing_left(pack)
-    assert run_as_nobody("create", "--on-bad=skip", src, pack).returncode == 4
     assert listed(pack) == [b"a", b"d/"]
 
 
@@ -584,10 +551,11 @@ def test_a_word_too_few_or_in_the_wrong_place_is_told_its_place(src, tmp_path, w
     assert sorted(os.listdir(tmp_path)) == ["out", "src"]
 
 
-@pytest.mark.parametrize("source", ["src", "nowhere.lmdb"])
-def test_a_folder_in_place_of_the_pack_is_said_to_come_first(src, tmp_path, source):
-    done = run("create", source, "src", cwd=tmp_path, status=1)
+@pytest.mark.parametrize("words", [["src"], ["nowhere.lmdb"], ["--force", "src"]])
+def test_a_folder_in_place_of_the_pack_is_said_to_come_first(src, tmp_path, words):
+    done = run("create", *words, "src", cwd=tmp_path, status=1)
     assert "src: a folder, and PACK is a file; SOURCE comes first, then PACK\n" in done.err
+    assert "--force" not in done.err
 
 
 @pytest.mark.parametrize("words", [["-h"], ["--help"], ["help"]])
@@ -647,22 +615,14 @@ def test_names_on_a_terminal_are_shown_and_elsewhere_exact(src, pack):
 # --- sources that are no files ------------------------------------------------------------
 
 
-def test_a_pipeline_is_read_as_a_tar(src, pack):
-    write(src / "a/x.jpg", b"x")
-    with subprocess.Popen(["tar", "-C", src, "-c", "a"], stdout=subprocess.PIPE) as tar:
-        run("create", f"/dev/fd/{tar.stdout.fileno()}", pack, pass_fds=[tar.stdout.fileno()])
-    assert listed(pack) == [b"a/x.jpg"]
-    with subprocess.Popen(["tar", "-C", src, "-c", "a"], stdout=subprocess.PIPE) as tar:
-        run("create", "--force", "/dev/stdin", pack, stdin=tar.stdout)
-
-
-def test_a_named_pipe_that_a_shell_has_opened_is_read(src, pack, tmp_path):
+def test_a_pipe_that_a_shell_has_opened_is_read_as_a_tar(src, pack, tmp_path):
     write(src / "a/x.jpg", b"x")
     os.mkfifo(tmp_path / "pipe")
-    with subprocess.Popen(["tar", "-C", src, "-cf", tmp_path / "pipe", "a"]):
-        words = "sh", "-c", '"$0" create /dev/fd/3 "$1" 3<"$2"', FOLDPACK, pack, tmp_path / "pipe"
-        subprocess.run(words, check=True)
-    assert listed(pack) == [b"a/x.jpg"]
+    for words in ('tar -C "$2" -c a | "$0" create /dev/fd/0 "$1"',
+                  'tar -C "$2" -c a | "$0" create --force /dev/stdin "$1"',
+                  'tar -C "$2" -cf pipe a & "$0" create --force /dev/fd/3 "$1" 3<pipe'):
+        foldfs.run("sh", "-c", words, FOLDPACK, pack, src, cwd=tmp_path)
+        assert listed(pack) == [b"a/x.jpg"]
     with open("/dev/zero", "rb") as zeros:
         done = run("create", "--force", "/dev/stdin", pack, stdin=zeros, status=1)
     assert "neither a folder nor a regular file" in done.err
@@ -708,42 +668,27 @@ def test_create_does_not_send_to_create(tmp_path, pack, name):
     assert "makes packs" not in done.err
 
 
-def test_a_directory_in_the_place_of_the_pack_is_not_replaced(src, pack):
-    pack.mkdir()
-    done = run("create", "--force", src, pack, status=1)
-    assert f"{pack}: a folder, and PACK is a file; SOURCE comes first, then PACK\n" in done.err
-    assert "--force" not in done.err
-
-
-def test_a_pack_inside_its_source_is_refused(src, tmp_path):
+def test_a_pack_inside_its_source_is_refused_and_beside_it_is_fine(src, tmp_path):
     (src / "d").mkdir()
     os.symlink(src / "d", tmp_path / "door")
     for place in (src / "x.lmdb", src / "d/x.lmdb", tmp_path / "door/x.lmdb"):
         done = run("create", src, place, status=1)
         assert "would lie inside the folder that is packed" in done.err
-    done = run("create", ".", "x.lmdb", cwd=src, status=1)
-    assert "inside the folder" in done.err
+    assert "inside the folder" in run("create", ".", "x.lmdb", cwd=src, status=1).err
     assert os.listdir(src) == ["d"] and os.listdir(src / "d") == []
-
-
-def test_a_pack_beside_its_source_is_fine(src):
-    write(src / "a", b"x")
     run("create", src, f"{src}.lmdb")
     run("create", ".", "../b.lmdb", cwd=src)
-    assert listed(src.parent / "b.lmdb") == [b"a"]
+    assert listed(tmp_path / "b.lmdb") == [b"d/"]
 
 
-def test_a_source_that_is_none_is_said(src, pack, tmp_path):
-    done = run("create", tmp_path / "nowhere", pack, status=1)
-    assert f"{tmp_path}/nowhere: No such file or directory" in done.err
-    done = run("create", write(tmp_path / "file", b"x"), pack, status=1)
-    assert f"{tmp_path}/file: not a tar" in done.err
+def test_a_source_or_place_that_is_none_is_said(src, pack, tmp_path):
+    for words, said in (
+            (["nowhere", pack], "nowhere: No such file or directory"),
+            (["file", pack], "file: not a tar"),
+            (["src", "no/where.lmdb"], "cannot open 'no': No such file or directory")):
+        write(tmp_path / "file", b"x")
+        assert said in run("create", *words, cwd=tmp_path, status=1).err
     nothing_left(pack)
-
-
-def test_a_pack_in_a_folder_that_is_not_there_is_said(src, tmp_path):
-    done = run("create", src, tmp_path / "no/where.lmdb", status=1)
-    assert f"cannot open '{tmp_path}/no': No such file or directory" in done.err
 
 
 @is_root
@@ -756,20 +701,13 @@ def test_a_pack_in_a_folder_that_is_not_writable_is_said(src, pack, tmp_path):
 
 
 @is_root
-def test_a_full_disk_is_said_with_what_is_free_and_needed(src, tmp_path):
+def test_what_cannot_fit_is_not_begun_and_a_full_disk_is_said(src, tmp_path):
     for number in range(40):
         write(src / str(number), os.urandom(1 << 20))
     with small_filesystem(tmp_path / "small", 16) as small:
         done = run("create", "--anyway", src, small / "x.lmdb", status=1)
         assert "the disk is full: 16 MiB free, about 40.2 MiB needed" in done.err
         assert os.listdir(small) == []
-
-
-@is_root
-def test_what_cannot_fit_is_not_begun(src, tmp_path):
-    for number in range(40):
-        write(src / str(number), os.urandom(1 << 20))
-    with small_filesystem(tmp_path / "small", 16) as small:
         done = run("create", src, small / "x.lmdb", status=1)
         assert (f"{small}/x.lmdb: about 40.2 MiB needed, only 16 MiB free; make room, choose "
                 "another place for PACK, or use --anyway" in done.err)

@@ -20,7 +20,7 @@ import pytest
 
 import limits
 import trees
-from foldfs import FOLDPACK, MIB, PHOTOS, has_photos, run
+from foldfs import FOLDPACK, MIB, run
 from trees import noise, write
 
 # Whole seconds: what all formats of tar(1) hold.
@@ -101,17 +101,6 @@ def test_a_tar_gives_what_the_folder_gives(hostile, pack, tmp_path):
     assert done.out.split('"id"')[1] == folder.out.split('"id"')[1]
 
 
-def test_the_pack_is_the_same_for_every_number_of_jobs(src, pack, tmp_path):
-    for n in range(300):
-        (src / f"{n % 7}").mkdir(exist_ok=True)
-        write(src / f"{n % 7}/{n}", noise(n, 3000))
-    source, packs = tar(src, tmp_path / "x.tar"), set()
-    for jobs in ("1", "2", "32"):
-        create(source, pack, "--force", "-j", jobs)
-        packs.add(pack.read_bytes())
-    assert len(packs) == 1
-
-
 @pytest.mark.plain
 def test_large_files_are_streamed(pack, tmp_path):
     """Over 64 MiB a file is not held in memory: one between two others, and one at the end."""
@@ -123,12 +112,6 @@ def test_large_files_are_streamed(pack, tmp_path):
     assert cat(pack, "b") == large
     assert cat(pack, "c") == b"between"
     assert cat(pack, "d") == large[1:]
-
-
-@has_photos
-def test_the_photos_survive(pack, tmp_path):
-    create(tar(PHOTOS, tmp_path / "x.tar", "--format=pax"), pack)
-    expect_folder(pack, PHOTOS, tmp_path)
 
 
 # --- tars of tars -------------------------------------------------------------------------
@@ -279,13 +262,6 @@ def test_images_in_a_tar_are_checked_as_those_in_a_folder(images, pack, tmp_path
         # Which of its names a file has first is another matter in a tar.
         assert len(found[0]) == len(wanted[0])
         assert len(found[1]) == len(wanted[1]) == 3
-
-
-def test_equal_files_are_stored_once(src, pack, tmp_path):
-    for name in "abc":
-        write(src / name, noise(1, 10000))
-    done = create(tar(src, tmp_path / "x.tar"), pack, "--dedup", "--json")
-    assert json.loads(done.out)["deduped"] == 2
 
 
 def test_the_order_of_a_tar_cannot_be_changed(src, pack, tmp_path):

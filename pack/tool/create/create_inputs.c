@@ -55,26 +55,11 @@ static bool is_bad_list(FILE *list)
 	return found;
 }
 
-static int check_list(FILE *list, const char *path, struct err *err)
-{
-	struct stat st = {0};
-
-	fstat(fileno(list), &st);
-	if (S_ISFIFO(st.st_mode) && !io_is_given_pipe(fileno(list), path))
-		return err_set(err, -EINVAL,
-			       "a named pipe, which may have no reader; a file, or >(COMMAND), can "
-			       "be written");
-	if (!S_ISREG(st.st_mode) || is_bad_list(list))
-		return 0;
-	return err_set(
-		err, -EEXIST,
-		"exists, and is not a list of bad inputs; choose another name, or remove it");
-}
-
 int create_open_list(struct create *create)
 {
 	const char *path = create->options.bad_list;
 	struct err err = {0};
+	struct stat st = {0};
 	int r = path ? target_check(path, create->root, &err) : 0;
 
 	if (!path)
@@ -83,8 +68,16 @@ int create_open_list(struct create *create)
 		r = err_set(&err, -EINVAL, "belongs to the pack; choose another name");
 	if (r == 0) {
 		create->bad_list = fopen(path, "a+e");
-		r = create->bad_list ? check_list(create->bad_list, path, &err) : -errno;
+		r = create->bad_list && fstat(fileno(create->bad_list), &st) == 0 ? 0 : -errno;
 	}
+	if (r == 0 && S_ISFIFO(st.st_mode) && !io_is_given_pipe(fileno(create->bad_list), path))
+		r = err_set(&err, -EINVAL,
+			    "a named pipe, which may have no reader; a file, or >(COMMAND), can "
+			    "be written");
+	if (r == 0 && S_ISREG(st.st_mode) && !is_bad_list(create->bad_list))
+		r = err_set(&err, -EEXIST,
+			    "exists, and is not a list of bad inputs; choose another name, or "
+			    "remove it");
 	return r == 0 ? 0 : log_fail(CREATE_REPORTED, "%s: %s", path, err_text(&err, r));
 }
 

@@ -115,11 +115,17 @@ int create_usage_error(const char *text)
 
 #define SIDE_MOST 65500 /* the most that a JPEG can hold */
 
-static int take_transform(struct create *create)
+int create_options_take(struct create *create)
 {
-	const struct create_options *options = &create->options;
+	struct create_options *options = &create->options;
 	struct err err = {0};
 
+	if (options->jobs < 1 || options->jobs > JOBS_MOST)
+		return create_usage_error("'--jobs': not between 1 and 256");
+	if (order_parse(options->order_text, &options->order, &err) < 0)
+		return create_usage_error(err.text);
+	if (create_take_cut(create) != EXIT_DONE)
+		return EXIT_USAGE;
 	if (options->resize > SIDE_MOST || options->max_side > SIDE_MOST)
 		return create_usage_error("no JPEG has a side of over 65500 pixels");
 	create->how = (struct transform){
@@ -136,20 +142,6 @@ static int take_transform(struct create *create)
 	if (options->touch.count && !create->transforms)
 		return create_usage_error(
 			"'--transform': nothing is asked for that it could touch");
-	return EXIT_DONE;
-}
-
-int create_options_take(struct create *create)
-{
-	struct create_options *options = &create->options;
-	struct err err = {0};
-
-	if (options->jobs < 1 || options->jobs > JOBS_MOST)
-		return create_usage_error("'--jobs': not between 1 and 256");
-	if (order_parse(options->order_text, &options->order, &err) < 0)
-		return create_usage_error(err.text);
-	if (create_take_cut(create) != EXIT_DONE || take_transform(create) != EXIT_DONE)
-		return EXIT_USAGE;
 	if (options->since_checksum && !options->since.count)
 		return create_usage_error("'--since-checksum' without '--since'");
 	if (options->since.count && create->transforms)

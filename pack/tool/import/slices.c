@@ -215,25 +215,6 @@ static void mark_entries(const struct slices *slices, uint32_t slice, bool *has)
 	has[BUILDER_ROOT] = true;
 }
 
-static int copy_entry(const struct slices *slices, uint32_t id, uint32_t *copies,
-		      struct builder *builder, struct err *err)
-{
-	char name[FORMAT_NAME_MAX + 1];
-	struct builder_entry entry = builder_entry(slices->entries, id);
-
-	if (id == BUILDER_ROOT) {
-		builder_attr(builder, BUILDER_ROOT, entry.mode, entry.mtime);
-		return 0;
-	}
-	builder_name(slices->entries, id, name);
-	entry.name = name;
-	entry.name_len = strlen(name);
-	entry.parent = copies[entry.parent];
-	if (entry.kind == FORMAT_HARDLINK)
-		entry.link_to = copies[entry.link_to];
-	return builder_add(builder, &entry, &copies[id], err);
-}
-
 int slices_add(const struct slices *slices, uint32_t slice, struct builder *builder,
 	       struct scan_counts *ret, uint32_t **ret_files, struct err *err)
 {
@@ -241,16 +222,26 @@ int slices_add(const struct slices *slices, uint32_t slice, struct builder *buil
 	SCOPE_FREE bool *has = calloc(2 * entries, sizeof(*has));
 	SCOPE_FREE uint32_t *copies = calloc(entries, sizeof(*copies));
 	SCOPE_FREE uint32_t *files = calloc(slices->counts.files + 1, sizeof(*files));
-	struct scan_counts counts = {0};
+	struct builder_entry entry = builder_entry(slices->entries, BUILDER_ROOT);
+	struct scan_counts counts = {.entries = 1};
+	char name[FORMAT_NAME_MAX + 1];
 	int r = 0;
 
 	if (!has || !copies || !files)
 		return -ENOMEM;
 	mark_entries(slices, slice, has);
-	for (uint32_t id = 0; r == 0 && id < entries; id++) {
+	builder_attr(builder, BUILDER_ROOT, entry.mode, entry.mtime);
+	for (uint32_t id = 1; r == 0 && id < entries; id++) {
 		if (!has[id])
 			continue;
-		r = copy_entry(slices, id, copies, builder, err);
+		entry = builder_entry(slices->entries, id);
+		builder_name(slices->entries, id, name);
+		entry.name = name;
+		entry.name_len = strlen(name);
+		entry.parent = copies[entry.parent];
+		if (entry.kind == FORMAT_HARDLINK)
+			entry.link_to = copies[entry.link_to];
+		r = builder_add(builder, &entry, &copies[id], err);
 		counts.entries++;
 	}
 	for (uint64_t i = 0; i < slices->counts.files; i++) {

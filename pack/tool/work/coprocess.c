@@ -139,24 +139,6 @@ static int start(const struct coprocesses *all, struct coprocess *one, struct er
 		       strerror(-r), params->way_out);
 }
 
-static int ended(const struct coprocesses *all, struct coprocess *one, const char *path,
-		 struct err *err)
-{
-	const char *name = all->params.name;
-	int status = end_process(one, GRACE_MS);
-
-	if (status < 0)
-		return err_set(err, -ECHILD, "%s closed its output when it was asked about %s",
-			       name, path);
-	if (WIFEXITED(status))
-		return err_set(err, -ECHILD, "%s ended with status %d when it was asked about %s",
-			       name, WEXITSTATUS(status), path);
-	if (WTERMSIG(status) == SIGKILL)
-		return err_set(err, -ECHILD, "%s was killed, as where memory runs out, at %s", name,
-			       path);
-	return err_set(err, -EBADMSG, "%s crashes on it (%s)", name, strsignal(WTERMSIG(status)));
-}
-
 /* --- a question ------------------------------------------------------------------------------- */
 
 struct talk {
@@ -176,13 +158,25 @@ static uint64_t length_at(const struct talk *talk, uint64_t at)
 	return le_get64((const uint8_t *)talk->heard.data + at);
 }
 
-/* 0, or -EPROTO if no answer is so long. */
-static int want_more(struct talk *talk)
+/* 0; 1: it has ended; -EPROTO, if no answer is so long; or -ENOMEM. */
+static int hear(const struct coprocess *one, struct talk *talk)
 {
+	size_t room = (size_t)min(talk->wanted - talk->heard.len, (uint64_t)PIPE_BYTES);
+	int r = buf_reserve(&talk->heard, room);
 	uint64_t verdict, bytes;
+	ssize_t n;
 
+	if (r < 0)
+		return r;
+	n = read(one->out, talk->heard.data + talk->heard.len, room);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : 1;
+	if (n == 0)
+		return 1;
+	talk->heard.len += (size_t)n;
 	if (talk->heard.len < talk->wanted)
 		return 0;
+	/* The lengths of the verdict and of the bytes say how much more there will be. */
 	verdict = length_at(talk, 0);
 	if (verdict > VERDICT_MOST)
 		return -EPROTO;
@@ -194,24 +188,6 @@ static int want_more(struct talk *talk)
 		return bytes > BYTES_MOST ? -EPROTO : 0;
 	}
 	return 0;
-}
-
-/* 0; 1: it has ended; -EPROTO or -ENOMEM. */
-static int hear(const struct coprocess *one, struct talk *talk)
-{
-	size_t room = (size_t)min(talk->wanted - talk->heard.len, (uint64_t)PIPE_BYTES);
-	int r = buf_reserve(&talk->heard, room);
-	ssize_t n;
-
-	if (r < 0)
-		return r;
-	n = read(one->out, talk->heard.data + talk->heard.len, room);
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : 1;
-	if (n == 0)
-		return 1;
-	talk->heard.len += (size_t)n;
-	return want_more(talk);
 }
 
 /* It may answer before it has read all, so both go on at the same time. */
@@ -274,27 +250,36 @@ static int take_answer(struct talk *talk, struct answer *ret)
 	return *ret->word ? 0 : -EPROTO;
 }
 
+/* What went wrong, as converse() or take_answer() has it. */
 static int explain(const struct coprocesses *all, struct coprocess *one, int r, const char *path,
 		   struct err *err)
 {
 	const char *name = all->params.name;
+	int status;
 
-	switch (r) {
-	case 1:
-		return ended(all, one, path, err);
-	case -EPROTO:
+	if (r == -EPROTO)
 		return err_set(err, -ECHILD,
 			       "%s gives no answer as foldpack(1) has it when it is "
 			       "asked about %s",
 			       name, path);
-	case -ETIMEDOUT:
+	if (r == -ETIMEDOUT)
 		return err_set(err, -ECHILD,
 			       "%s has said nothing for %u seconds when it was asked "
 			       "about %s",
 			       name, all->params.patience_ms / 1000, path);
-	default:
+	if (r != 1)
 		return r;
-	}
+	status = end_process(one, GRACE_MS);
+	if (status < 0)
+		return err_set(err, -ECHILD, "%s closed its output when it was asked about %s",
+			       name, path);
+	if (WIFEXITED(status))
+		return err_set(err, -ECHILD, "%s ended with status %d when it was asked about %s",
+			       name, WEXITSTATUS(status), path);
+	if (WTERMSIG(status) == SIGKILL)
+		return err_set(err, -ECHILD, "%s was killed, as where memory runs out, at %s", name,
+			       path);
+	return err_set(err, -EBADMSG, "%s crashes on it (%s)", name, strsignal(WTERMSIG(status)));
 }
 
 static int ask(const struct coprocesses *all, struct coprocess *one, const char *path,

@@ -60,11 +60,11 @@ static uint64_t look(const struct photo_names *names, const char *path, const ch
 #define BOX ",10,20,300,200\n"
 
 /* Each of the texts is about so many images. */
-static void expect_each(const struct photo_names *names, const char *const *texts, size_t count,
-			uint64_t images)
+static void expect_each(const struct photo_names *names, const char *path, const char *const *texts,
+			size_t count, uint64_t images)
 {
 	for (size_t i = 0; i < count; i++)
-		if (look(names, "a.txt", texts[i]) != images)
+		if (look(names, path, texts[i]) != images)
 			fail_msg("%s", texts[i]);
 }
 
@@ -92,9 +92,7 @@ TEST(an_image_is_named_in_many_ways)
 		"a.jpg" BOX,
 	};
 
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
-		if (look(&names, "boxes", ways[i]) != 1)
-			fail_msg("%s", ways[i]);
+	expect_each(&names, "boxes", ways, sizeof(ways) / sizeof(ways[0]), 1);
 	assert_int_equal(look(&names, "boxes", "b.jpg" BOX "photo (1).jpg" BOX "7" BOX), 0);
 }
 
@@ -161,8 +159,8 @@ TEST(numbers_in_a_row_are_a_place_if_two_are_over_1_and_none_is_a_fraction)
 					   "((9, 9))",
 					   "it's b's 1 2 3 4"};
 
-	expect_each(&names, places, sizeof(places) / sizeof(places[0]), 1);
-	expect_each(&names, none, sizeof(none) / sizeof(none[0]), 0);
+	expect_each(&names, "a.txt", places, sizeof(places) / sizeof(places[0]), 1);
+	expect_each(&names, "a.txt", none, sizeof(none) / sizeof(none[0]), 0);
 }
 
 TEST(names_that_differ_in_a_direction_make_a_place)
@@ -187,8 +185,8 @@ TEST(names_that_differ_in_a_direction_make_a_place)
 					   "x,y\ndog,cat\n",
 					   "x: 1\ny: 0"};
 
-	expect_each(&names, places, sizeof(places) / sizeof(places[0]), 1);
-	expect_each(&names, none, sizeof(none) / sizeof(none[0]), 0);
+	expect_each(&names, "a.txt", places, sizeof(places) / sizeof(places[0]), 1);
+	expect_each(&names, "a.txt", none, sizeof(none) / sizeof(none[0]), 0);
 }
 
 TEST(what_is_no_text_is_not_read_on)

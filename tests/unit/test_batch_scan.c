@@ -123,29 +123,6 @@ TEST_OF(f, what_lies_far_between_is_not_read_along)
 	assert_int_equal(bytes, 6 * 300 * KIB);
 }
 
-TEST_OF(f, an_empty_pack_has_no_batch)
-{
-	struct glass glass = {0};
-
-	finish_and_open(f);
-	cut(f, 1, &glass);
-	assert_int_equal(glass.made, 0);
-}
-
-TEST_OF(f, files_without_bytes_are_a_window_too)
-{
-	struct glass glass = {0};
-
-	add_file(f, BUILDER_ROOT, "a", 0);
-	add_file(f, BUILDER_ROOT, "b", 0);
-	finish_and_open(f);
-	cut(f, 1, &glass);
-	assert_int_equal(glass.made, 1);
-	assert_int_equal(glass.all[0].count, 2);
-	assert_int_equal(glass.all[0].len, 0);
-	assert_int_equal(batch_extents(f->dataset, &glass.all[0], 1).count, 0);
-}
-
 /* --- sweeping ------------------------------------------------------------------------------- */
 
 struct note {

@@ -92,25 +92,6 @@ static void print_classes(const struct summary *summary)
 	}
 }
 
-/* The files and bytes of each class. */
-static void print_class_table(const struct classes *classes)
-{
-	char files[SIZE_TEXT], bytes[SIZE_TEXT];
-
-	for (uint32_t i = 0; i < classes->count; i++) {
-		const struct class *class = &classes->list[i];
-		const struct class_split *split = &classes->splits[class->split];
-
-		printf("%-14s %9s files %10s  ", i ? "" : "class",
-		       count_format(class->files, files), size_format(class->bytes, bytes));
-		cmd_put_shown(split->name, split->name_len);
-		if (classes->split)
-			putchar('/');
-		cmd_put_shown(class->name, class->name_len);
-		putchar('\n');
-	}
-}
-
 static void print_images(const struct summary *summary)
 {
 	char count[SIZE_TEXT];
@@ -189,36 +170,33 @@ static void print_text(const char *path, const struct dataset_info *info,
 		printf("%-14s another LMDB tool has rewritten the pack; pack the folder again for "
 		       "faster mounts\n",
 		       "moved");
-	if (verbose)
-		print_class_table(&summary->classes);
+	if (verbose) {
+		/* The files and bytes of each class. */
+		char files[SIZE_TEXT], bytes[SIZE_TEXT];
+
+		for (uint32_t i = 0; i < summary->classes.count; i++) {
+			const struct class *class = &summary->classes.list[i];
+			const struct class_split *split = &summary->classes.splits[class->split];
+
+			printf("%-14s %9s files %10s  ", i ? "" : "class",
+			       count_format(class->files, files), size_format(class->bytes, bytes));
+			cmd_put_shown(split->name, split->name_len);
+			if (summary->classes.split)
+				putchar('/');
+			cmd_put_shown(class->name, class->name_len);
+			putchar('\n');
+		}
+	}
 }
 
 /* --- the command ------------------------------------------------------------------------ */
 
-static int info_print(const char *path, struct dataset *dataset, const struct settings *settings)
-{
-	SCOPE(summary_release) struct summary summary = {0};
-	SCOPE(buf_release) struct buf text = BUF_INIT;
-	struct json json = json_begin(&text);
-	const struct dataset_info *info = dataset_info(dataset);
-	bool verbose = settings->common.verbose;
-	int r = summary_new(dataset, &summary);
-
-	if (r == 0 && settings->json) {
-		json_object(&json, NULL);
-		json_bytes(&json, "path", path, strlen(path));
-		summary_json(info, &summary, verbose, &json);
-		json_end(&json);
-		r = cmd_print_json(&text);
-	} else if (r == 0) {
-		print_text(path, info, &summary, verbose);
-	}
-	return cmd_status(path, r, NULL);
-}
-
 int cmd_info(int argc, char **argv)
 {
 	SCOPE(cmd_close) struct dataset *dataset = NULL;
+	SCOPE(summary_release) struct summary summary = {0};
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	struct json json = json_begin(&text);
 	struct settings settings = {0};
 	const struct cmd_line line = CMD_LINE(&command, &settings, 1, 1);
 	unsigned parts = DATASET_IMAGES;
@@ -238,5 +216,15 @@ int cmd_info(int argc, char **argv)
 	r = cmd_load(args[0], dataset, parts);
 	if (r != EXIT_DONE)
 		return r;
-	return exit_finish(info_print(args[0], dataset, &settings));
+	r = summary_new(dataset, &summary);
+	if (r == 0 && settings.json) {
+		json_object(&json, NULL);
+		json_bytes(&json, "path", args[0], strlen(args[0]));
+		summary_json(dataset_info(dataset), &summary, settings.common.verbose, &json);
+		json_end(&json);
+		r = cmd_print_json(&text);
+	} else if (r == 0) {
+		print_text(args[0], dataset_info(dataset), &summary, settings.common.verbose);
+	}
+	return exit_finish(cmd_status(args[0], r, NULL));
 }

@@ -337,36 +337,31 @@ static int extract_file_done(struct extractor *extractor, uint32_t number, int e
 	return report_failure(extractor, number, error);
 }
 
-/* A failure is reported with the first piece that fails: the last one may be hours away. */
-static int piece_done(struct extractor *extractor, const struct batch *batch,
-		      const struct extract_note *note)
-{
-	struct large *large = note->large;
-	bool reported = large->reported;
-	int r = 0;
-
-	if (large->error == 0)
-		large->error = *note->errors;
-	if (large->error == 0)
-		r = extract_count(extractor, 0, batch->bytes);
-	else if (!reported)
-		r = extract_file_done(extractor, *batch->files, large->error, 0);
-	large->reported = large->error != 0;
-	reported = large->reported;
-	if (r < 0 || !batch->last)
-		return r;
-	r = end_large(extractor, large);
-	return reported ? 0 : extract_file_done(extractor, *batch->files, r, 0);
-}
-
 static int extract_batch_done(void *context, const struct batch *batch, void *pointer)
 {
 	struct extractor *extractor = context;
 	const struct extract_note *note = pointer;
 	int r = 0;
 
-	if (batch->piece)
-		return piece_done(extractor, batch, note);
+	if (batch->piece) {
+		/* A failure is reported with the first piece that fails: the last one may be hours
+		 * away. */
+		struct large *large = note->large;
+		bool reported = large->reported;
+
+		if (large->error == 0)
+			large->error = *note->errors;
+		if (large->error == 0)
+			r = extract_count(extractor, 0, batch->bytes);
+		else if (!reported)
+			r = extract_file_done(extractor, *batch->files, large->error, 0);
+		large->reported = large->error != 0;
+		reported = large->reported;
+		if (r < 0 || !batch->last)
+			return r;
+		r = end_large(extractor, large);
+		return reported ? 0 : extract_file_done(extractor, *batch->files, r, 0);
+	}
 	for (uint32_t i = 0; r == 0 && i < batch->count; i++) {
 		r = extract_file_done(extractor, batch->files[i], note->errors[i],
 				      dataset_entry(extractor->dataset, batch->files[i]).size);

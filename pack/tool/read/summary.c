@@ -341,26 +341,6 @@ static void range_json(const struct range *range, const char *name, struct json 
 	json_end(json);
 }
 
-static void add_images(struct json *json, const struct summary *summary)
-{
-	json_object(json, "images");
-	for (unsigned kind = 1; kind < IMAGE_KINDS; kind++) {
-		const struct summary_images *images = summary->images + kind;
-
-		if (images->count == 0)
-			continue;
-		json_object(json, image_kind_name(kind));
-		json_u64(json, "count", images->count);
-		if (images->sized) {
-			range_json(&images->width, "width", json);
-			range_json(&images->height, "height", json);
-		}
-		json_end(json);
-	}
-	json_end(json);
-	json_u64(json, "other_files", summary->images[IMAGE_UNKNOWN].count);
-}
-
 static void add_class_sizes(struct json *json, const struct class_sizes *sizes)
 {
 	json_u64(json, "empty_classes", sizes->empty);
@@ -435,7 +415,22 @@ void summary_json(const struct dataset_info *info, const struct summary *summary
 		json_u64(json, "based_bytes", summary->based_bytes);
 	}
 	add_splits(json, summary);
-	add_images(json, summary);
+	json_object(json, "images");
+	for (unsigned kind = 1; kind < IMAGE_KINDS; kind++) {
+		const struct summary_images *images = summary->images + kind;
+
+		if (images->count == 0)
+			continue;
+		json_object(json, image_kind_name(kind));
+		json_u64(json, "count", images->count);
+		if (images->sized) {
+			range_json(&images->width, "width", json);
+			range_json(&images->height, "height", json);
+		}
+		json_end(json);
+	}
+	json_end(json);
+	json_u64(json, "other_files", summary->images[IMAGE_UNKNOWN].count);
 	json_bytes(json, "options", info->options, info->options_len);
 	if (summary->not_resized)
 		json_u64(json, "not_resized", summary->not_resized);

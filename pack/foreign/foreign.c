@@ -325,10 +325,12 @@ static int open_foreign(struct opening *o, const char *path, bool decompressed,
 	/* Who watches is told of an archive each time. */
 	if (r == 0 && o->settings->watch) {
 		r = find_format(source, &format, err);
+		if (r == 0 && format->archive) {
+			source->in_memory = true;
+			o->settings->watch->archive = true;
+		}
 		if (r == -ENOMSG)
 			r = 0;
-		else if (r == 0 && format->archive)
-			source->in_memory = o->settings->watch->archive = true;
 	}
 	if (r == 0)
 		r = open_either(o, &dataset, err);

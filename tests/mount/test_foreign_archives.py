@@ -146,6 +146,13 @@ def test_what_nobody_may_read_is_not_shown_to_all(kind, place, mount):
     assert stat.S_IMODE((mounted / "x/d").stat().st_mode) == 0o500
 
 
+def with_ends(path, *names):
+    """A tar that begins and ends as another one of these, and is as old."""
+    ends = b"x" * 100_000
+    archives.tar(path, ("first", ends), *((name, name.encode()) for name in names), ("last", ends))
+    os.utime(path, (MOMENT, MOMENT))
+
+
 @is_root
 @pytest.mark.parametrize("mode, owner, known", [(0o1777, NOBODY, False), (0o1777, 0, True),
                                                 (0o755, NOBODY, True)])
@@ -154,13 +161,9 @@ def test_an_index_that_another_user_laid_in_a_folder_as_tmp_is_not_read(mode, ow
     """There, nobody but its owner can replace a tar; beside it anybody can lay an index, as that of
     another tar that begins and ends as this one does. Elsewhere whoever could do that could replace
     the tar."""
-    ends = b"x" * 100_000
     for folder, names in ("mine", ["cat", "dog"]), ("theirs", ["dog", "cat"]):
         (place / folder / "tmp").mkdir(parents=True)
-        with tarfile.open(place / folder / "tmp/x.tar", "w") as tar:
-            for name in "first", *names, "last":
-                add(tar, name, ends if name in ("first", "last") else name.encode())
-        os.utime(place / folder / "tmp/x.tar", (MOMENT, MOMENT))
+        with_ends(place / folder / "tmp/x.tar", *names)
     run(FOLDPACK, "list", place / "theirs/tmp/x.tar")
     index = place / "mine/tmp/.x.tar.foldfs-index"
     os.rename(place / "theirs/tmp" / index.name, index)
@@ -178,21 +181,13 @@ def test_an_index_that_another_user_laid_in_a_cache_is_not_read(owner, known, pl
     cache = place / "cache"
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     (place / ".x.tar.foldfs-index").mkdir()  # none can lie beside it
-    ends = b"x" * 100_000
-
-    def make(*names):
-        with tarfile.open(place / "x.tar", "w") as tar:
-            for name in "first", *names, "last":
-                add(tar, name, ends if name in ("first", "last") else name.encode())
-        os.utime(place / "x.tar", (MOMENT, MOMENT))
-
-    make("dog", "cat")
+    with_ends(place / "x.tar", "dog", "cat")
     run(FOLDPACK, "list", place / "x.tar")
     assert [path.name for path in place.glob(".x*")] == [".x.tar.foldfs-index"]
     [index] = (cache / "foldfs/index").iterdir()
     os.chown(index, owner, owner)
     os.chown(index.parent, NOBODY, NOBODY)
-    make("cat", "dog")
+    with_ends(place / "x.tar", "cat", "dog")
     mounted = mount(place / "x.tar")
     assert (mounted / "cat").read_bytes() == (b"dog" if known else b"cat")
 

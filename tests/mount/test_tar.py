@@ -176,7 +176,8 @@ def test_paths_that_leave_are_bad_and_others_become_relative(pack, tmp_path):
     ([special("pipe", tarfile.FIFOTYPE), special("null", tarfile.CHRTYPE), ("x", b"1")],
      ["pipe: a named pipe, which a pack cannot hold; left out",
       "null: a device, which a pack cannot hold; left out"], ["x"]),
-    *(([special("a", kind, "/tmp"), ("a/b/c", b"1"), ("d", b"2")],  # a link must not take files along
+    # A link that leads out must not take files along.
+    *(([special("a", kind, "/tmp"), ("a/b/c", b"1"), ("d", b"2")],
        ["a/b/c: lies below something that is not a folder"], ["a", "d"])
       for kind in (tarfile.REGTYPE, tarfile.SYMTYPE)),
     ([("x", b"1"), special("w", tarfile.LNKTYPE, "later"), ("later", b"2")],

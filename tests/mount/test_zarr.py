@@ -42,6 +42,12 @@ def source(place):
     return zarr.group(place / "x", "2")
 
 
+def labelled(source, labels, *kind, **how):
+    """An image for each of these labels. Returns their array."""
+    zarr.images(source / "images", "2", files(len(labels)))
+    return zarr.labels(source / "labels", "2", labels, *kind, **how)
+
+
 def create(source, *options, status=0):
     return run(FOLDPACK, "create", "--force", "--check=off", *options, source,
                source.with_suffix(".lmdb"),
@@ -90,8 +96,7 @@ def test_labels_are_unpacked(place, version, codec):
 @has_numcodecs
 def test_labels_by_other_codecs(source):
     """And by a filter, as zarr writes them."""
-    zarr.images(source / "images", "2", files(3))
-    labels = zarr.labels(source / "labels", "2", [7, 8, 9], "|u1")
+    labels = labelled(source, [7, 8, 9], "|u1")
     change(labels / ".zarray", filters=[{"id": "delta", "dtype": "|u1"}],
            compressor={"id": "bz2", "level": 1})
     (labels / "0").write_bytes(bz2.compress(bytes([7, 1, 1, 0])))
@@ -101,8 +106,7 @@ def test_labels_by_other_codecs(source):
 @pytest.mark.parametrize("codec, needed", [("zstd", True), (None, False)])
 def test_where_numcodecs_is_missing_the_way_out_is_said(source, monkeypatch, codec, needed):
     """Where it is needed."""
-    zarr.images(source / "images", "2", files(2))
-    zarr.labels(source / "labels", "2", [0, 1], codec=codec)
+    labelled(source, [0, 1], codec=codec)
     (source.parent / "numcodecs.py").write_text("raise ImportError('none')")
     monkeypatch.setenv("PYTHONPATH", str(source.parent))
     said = create(source, status=1 if needed else 0).err
@@ -118,8 +122,7 @@ def test_labels_of_any_integer(source, kind):
 
 
 def test_labels_that_zarr_left_out_are_its_fill_value(source):
-    zarr.images(source / "images", "2", files(9))
-    zarr.labels(source / "labels", "2", [1] * 9, lacking={1}, fill=7)
+    labelled(source, [1] * 9, lacking={1}, fill=7)
     found = sorted(packed(source))
     assert [path[:4] for path in found] == ["0001"] * 5 + ["0007"] * 4
 
@@ -127,8 +130,7 @@ def test_labels_that_zarr_left_out_are_its_fill_value(source):
 @pytest.mark.parametrize("fill, folder", [(7.0, "0007"), (None, "images"), (1.5, None),
                                           ("NaN", None), (float("inf"), None)])
 def test_a_fill_value_that_is_no_integer_is_no_label(source, fill, folder):
-    zarr.images(source / "images", "2", files(9))
-    zarr.labels(source / "labels", "2", [1] * 9, lacking={1}, fill=fill)
+    labelled(source, [1] * 9, lacking={1}, fill=fill)
     if folder:
         assert {path.split("/")[0] for path in packed(source)} == {"0001", folder}
     else:
@@ -136,8 +138,7 @@ def test_a_fill_value_that_is_no_integer_is_no_label(source, fill, folder):
 
 
 def test_names_of_classes(source):
-    zarr.images(source / "images", "2", files(2))
-    zarr.labels(source / "labels", "2", [1, 0])
+    labelled(source, [1, 0])
     classes = source.parent / "classes"
     classes.write_text("cat\ndog\n")
     assert sorted(packed(source, f"--classes={classes}")) == ["cat/00000001.JPEG",
@@ -315,8 +316,7 @@ def test_values_of_odd_kinds(source, values):
 
 
 def test_shapes_that_nobody_could_count(source):
-    zarr.images(source / "images", "2", files(2))
-    zarr.labels(source / "labels", "2", [0, 1], chunk=2)
+    labelled(source, [0, 1], chunk=2)
     for name, rest in ("images", [8, 8]), ("labels", []):
         change(source / name / ".zarray", shape=[2**62, *rest])
     assert sorted(packed(source)) == ["0000/00000000.png", "0001/00000001.JPEG"]
@@ -384,8 +384,7 @@ def test_groups_that_are_too_deep(source):
 
 @has_numcodecs
 def test_labels_that_are_damaged(source):
-    zarr.images(source / "images", "2", files(6))
-    labels = zarr.labels(source / "labels", "2", range(6))
+    labels = labelled(source, range(6))
     (labels / "1").write_bytes(b"short")
     assert "labels/1: has 5 bytes in place of 32" in refused(source)
     for codec, data in ("gzip", zarr.PACK["gzip"](bytes(31))), ("blosc", zarr.blosc(bytes(33))), \
@@ -399,15 +398,13 @@ def test_labels_that_are_damaged(source):
 
 @has_numcodecs
 def test_labels_by_codecs_that_are_not_known(source):
-    zarr.images(source / "images", "2", files(2))
-    labels = zarr.labels(source / "labels", "2", [0, 1])
+    labels = labelled(source, [0, 1])
     change(labels / ".zarray", compressor={"id": "none-such"})
     assert "labels/0: 'none-such' is no codec of numcodecs, which unpacks" in refused(source, 1)
 
 
 def test_labels_of_over_four_digits(source):
-    zarr.images(source / "images", "2", files(2))
-    zarr.labels(source / "labels", "2", [0, 10000])
+    labelled(source, [0, 10000])
     assert sorted(packed(source)) == ["00000/00000000.png", "10000/00000001.JPEG"]
 
 
@@ -439,8 +436,7 @@ def test_a_chunk_that_changes_while_it_is_packed_is_refused(source, place):
 
 def test_a_chunk_that_goes_while_it_is_packed(source):
     """Between its folder, which is listed, and itself: once numcodecs was asked for."""
-    zarr.images(source / "images", "2", files(2))
-    zarr.labels(source / "labels", "2", [0, 1], codec="gzip")
+    labelled(source, [0, 1], codec="gzip")
     (source.parent / "numcodecs.py").write_text(f"""
 import os, pathlib
 walk = os.walk
@@ -458,8 +454,7 @@ raise ImportError('none')""")
 
 @is_root
 def test_labels_that_change_while_they_are_read_are_refused(source, place):
-    zarr.images(source / "images", "2", files(2))
-    zarr.labels(source / "labels", "2", [1, 2], "|u1", chunk=3 * MIB)
+    labelled(source, [1, 2], "|u1", chunk=3 * MIB)
     old, new = (source / "labels/0").read_bytes(), bytes([3]) * 3 * MIB
     said = said_of_change(source, "labels/0", old, new, place)
     assert f"{source}: labels/0: changed while it was being packed; pack it again when" in said

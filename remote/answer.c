@@ -108,8 +108,10 @@ static int take_value(const char **at, char **ret)
 			return -ENOMEM;
 	}
 	*at += len;
+	if (len)
+		return 0;
 	if (**at != '{' && **at != '[')
-		return len ? 0 : -EINVAL;
+		return -EINVAL;
 	do {
 		char c = **at;
 

@@ -266,7 +266,7 @@ int credentials_of_google(const struct credentials_ask *ask, struct credentials 
 	if (r != 0 || strlen(seconds) > 9 || strspn(seconds, "0123456789") != strlen(seconds) ||
 	    strpbrk(ret->token, "\r\n"))
 		return err_set(err, -EINVAL, "the answer of the metadata server has no token");
-	ret->expires = time(NULL) + atol(seconds);
+	ret->expires = time(NULL) + strtoll(seconds, NULL, 10);
 	return 0;
 }
 

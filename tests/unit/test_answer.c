@@ -60,6 +60,7 @@ TEST(what_is_no_such_object_is_refused)
 					    "{\"Key\":\"a\\u0000\"}",
 					    "{\"a\":1 \"Key\":\"a\"}",
 					    "{\"Key\":12",
+					    "{\"Key\":12{}}",
 					    "{\"a\":12",
 					    "{Key:\"a\"}",
 					    "<html>"};

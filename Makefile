@@ -338,7 +338,7 @@ soak-readers: all
 		tests/mount/test_soak.py
 
 # What has no threads need not be looked at for races. What computes for long comes first.
-threaded := $(addprefix $(B)/unit/test_,ahead batch_ahead batch_scan cache coprocess far fill \
+threaded := $(addprefix $(B)/unit/test_,ahead batch_ahead batch_scan cache coprocess credentials far fill \
 		   histogram inval journal listing open oracle_thread pages parallel_for pipeline \
 		   pressure reader_blocks reader_file reader_remote s3 scan skeleton work workers)
 # With the plain build in `make check`, beside those with ThreadSanitizer, and others with

@@ -338,9 +338,10 @@ soak-readers: all
 		tests/mount/test_soak.py
 
 # What has no threads need not be looked at for races. What computes for long comes first.
-threaded := $(addprefix $(B)/unit/test_,ahead batch_ahead batch_scan cache coprocess credentials far fill \
-		   histogram inval journal listing open oracle_thread pages parallel_for pipeline \
-		   pressure reader_blocks reader_file reader_remote s3 scan skeleton work workers)
+threaded := $(addprefix $(B)/unit/test_,ahead batch_ahead batch_scan cache coprocess credentials \
+		   far fill histogram inval journal listing open oracle_thread pages parallel_for \
+		   pipeline pressure reader_blocks reader_file reader_remote s3 scan skeleton work \
+		   workers)
 # With the plain build in `make check`, beside those with ThreadSanitizer, and others with
 # AddressSanitizer: what only computes, for long, going on with packs, which the mount tests look at
 # with the tool itself, and a limit of memory. `make soak` has all with both.
@@ -439,7 +440,7 @@ fuzzers  := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(filter tests/fuzz/fuzz_%,$(f
 fuzz:
 	+@$(MAKE) $(jobs) CC=clang SANITIZE=fuzzer-no-link,address,undefined B=build-fuzz run-fuzz
 
-run-fuzz: $(fuzzers) $(B)/foldpack
+run-fuzz: $(fuzzers) $(B)/foldpack $(scripts)
 	$(Q)$(PYTHON) -B tests/fuzz/seeds.py $(B)/foldpack $(B)/fuzz/seeds
 	$(Q)$(PYTHON) -B tests/fuzz/run.py $(FUZZ_RUNS:%=--runs=%) $(B) $(FUZZ_SECONDS) \
 		$(TARGETS)

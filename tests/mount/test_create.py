@@ -427,7 +427,8 @@ def test_boxes_refuse_a_resize_unless_it_is_to_be_anyway(src, pack):
     ("--quality=101", "quality"), ("--store=png", "jpeg, bmp, ppm"), ("--jobs=0", "--jobs"),
     ("--jobs=257", "--jobs"), ("--jobs=-1", "--jobs"), ("--jobs=many", "--jobs"),
     ("--order=random", "--order"), ("--order=shuffle:", "--order"),
-    ("--order=shuffle:x", "--order"), ("--order=list:", "--order"), ("--order=shuffle:-1", "--order"),
+    ("--order=shuffle:x", "--order"), ("--order=list:", "--order"),
+    ("--order=shuffle:-1", "--order"),
 ])
 def test_an_option_that_makes_no_sense_is_refused(src, pack, word, complaint):
     more = ["--resize=100"] if "quality" in word else []

@@ -147,7 +147,8 @@ def test_its_output_is_shown_when_it_fails_and_never_mixes(folder, taker, work):
 
 def test_a_command_has_no_input_and_no_terminal_and_what_it_leaves_is_not_awaited(folder, work,
                                                                                   place):
-    """It is awaited itself, also where it has closed its outputs. Of much output the end is kept."""
+    """It is awaited itself, also where it has closed its outputs. Of much output the end is
+    kept."""
     leave = f"sleep 1000 & echo $! >>{place}/left"
     say = "yes | head -c 200000; cat; (cat </dev/tty) 2>/dev/null || echo none"
     done = create(folder, work / "x.lmdb", f"{say}; {leave}; exec >/dev/null 2>&1; sleep 0.1; "

@@ -334,7 +334,8 @@ static int decide(struct label_set *set)
 {
 	const struct label_class *all = label_classes(&set->classes);
 	struct labels_style *style = &set->style;
-	bool numbered = false, some_named = false, some_not = false, in_order;
+	bool numbered = false, some_named = false, some_not = false;
+	bool in_order = false;
 	unsigned files = 0;
 	int64_t most = 0;
 	int r;

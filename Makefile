@@ -347,13 +347,13 @@ threaded := $(addprefix $(B)/unit/test_,ahead batch_ahead batch_scan cache copro
 # with the tool itself, and a limit of memory. `make soak` has all with both.
 unsanitized := $(addprefix $(B)/unit/test_,cost io oracle permutation resume seeds)
 # These begin none themselves: the journal has one behind their packs, and test_journal is looked at
-# in their place; stall.c asks a cache, but not in its test.
+# in their place; stall.c asks a cache, and s3.c a server, but not in their tests.
 packers  := $(addprefix $(B)/unit/test_,alias builder classes damage dataset delta \
-		   entry_table index lists merge resolve resume stall)
+		   entry_table index lists merge resolve resume s3_url stall)
 checked  := $(if $(filter thread,$(SANITIZE)),$(threaded),$(filter-out \
 	$(if $(SANITIZE),$(unsanitized)),$(units)))
 long     := $(addprefix $(B)/unit/test_,oracle cache ahead reader_remote streams guess \
-		   oracle_ranks reader_blocks dataset builder seeds resume policy alias fill)
+		   oracle_ranks reader_blocks dataset builder seeds resume alias fill)
 beside   :=
 check-unit: $(checked) $(if $(SANITIZE),$(B)/canary)
 	$(Q)$(if $(SANITIZE),sh tests/unit/canary.sh $(B)/canary $(SANITIZE))

@@ -26,6 +26,7 @@ struct opening {
 	struct foreign_tree tree;
 	struct index_key key;
 	const struct foreign_settings *settings;
+	bool lone; /* foreign_is_lone() of the file itself: not of a copy in its place */
 };
 
 /* --- which format ----------------------------------------------------------------------------- */
@@ -227,7 +228,7 @@ static int open_by_index(struct opening *o, struct dataset **ret, struct err *er
 
 	if (o->settings->checking && !o->extra.full)
 		r = make_sums(o, err);
-	if (r == 0 && foreign_is_lone(&o->source) && !o->extra.full)
+	if (r == 0 && o->lone && !o->extra.full)
 		r = -ENOENT;
 	if (r == 0)
 		r = open_dataset(o, false, ret, err);
@@ -263,7 +264,7 @@ static int open_made(struct opening *o, struct dataset **ret, struct err *err)
 	struct reader *container = o->readers.below[READS_CONTAINER], *index = NULL;
 	int r;
 
-	if (foreign_is_lone(&o->source))
+	if (o->lone)
 		return err_set(err, -EIO,
 			       "the server does not answer, and the index with the checksums of "
 			       "its copy is not here; 'foldpack fetch' makes it");
@@ -293,6 +294,7 @@ static int open_either(struct opening *o, struct dataset **ret, struct err *err)
 
 	if (r < 0)
 		return err_set(err, r, "%s", err_text(&why, r));
+	o->lone = foreign_is_lone(&o->source);
 	if (o->settings->checking && o->source.in_memory)
 		return err_set(err, -EOPNOTSUPP,
 			       "the server gives neither a strong ETag nor Last-Modified: nothing "

@@ -31,8 +31,8 @@ static const struct tree *tree_of(fuse_req_t req)
 	return mount_tree(mount_of(req));
 }
 
-/* From -errno to a reply: the one place where the sign changes. For a reader of a file, all that is
- * wrong with the pack is EIO. */
+/* From -errno to a reply; only op_getxattr() does without, whose ENODATA is no damage. For a reader
+ * of a file, all that is wrong with the pack is EIO. */
 static void reply_error(fuse_req_t req, int error)
 {
 	bool damaged = error == -EBADMSG || error == -ENODATA || error == -ESTALE;

@@ -30,7 +30,7 @@ TEST_OF(host, an_eighth_is_kept_for_what_somebody_waits_for)
 
 TEST_OF(host, an_overload_halves_the_limit_once_and_answers_raise_it)
 {
-	const unsigned half = HTTP_MOST / 8;
+	const unsigned half = HTTP_MOST / 4;
 
 	host->under_way = (uint64_t)2 * half;
 	for (unsigned i = 0; i < 20; i++)
@@ -62,7 +62,7 @@ TEST_OF(host, connections_that_are_closed_lower_the_limit)
 	http_host_closed(host);
 	assert_int_equal(host->limit, HTTP_MOST / 2);
 	host->slowed = 0;
-	round_of(host, 20, HTTP_MOST / 16);
+	round_of(host, 1, HTTP_MOST / 16 + 1);
 	assert_int_equal(host->limit, HTTP_MOST / 4);
 }
 

@@ -270,9 +270,6 @@ $(bench_programs): $(B)/bench/%: $(B)/tests/bench/%.o $(B)/libbase.a
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ \
 		$(filter %.o %.a,$^) $(LIBS) $(call pkg,--libs libxxhash) -lpthread
 
-$(B)/model: $(call objects,$(wildcard tests/model/*.c)) $(B)/libbase.a
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lpthread
-
 # The programs, refused memory, threads and processes: tests/faults/refuse.c.
 refusals := malloc calloc realloc reallocarray aligned_alloc posix_memalign strdup strndup \
 	    asprintf vasprintf getline __getdelim realpath fopen fdopen opendir fdopendir mmap \
@@ -373,7 +370,7 @@ FILES = $(wildcard tests/mount/test_*.py)
 marked = $(shell grep -l 'mark\.$(1)' $(FILES))
 tested = $(Q)FOLDFS_BUILD=$(abspath $(B)) PYTHON=$(PYTHON) TESTS='$(TESTS)' sh tests/mount/run.sh \
 	-m '$(1) and ($(MARKED))' $(2) $(TESTS)
-check-mount: all $(B)/model $(refused)
+check-mount: all $(refused)
 	$(call tested,not alone,-n $$(($$(nproc) * 3)) $(FILES))
 	$(call tested,alone,$(call marked,alone))
 

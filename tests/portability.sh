@@ -49,7 +49,7 @@ within() {
 units=$(echo tests/unit/test_*.c | sed 's,tests/,build/,g; s,[.]c,,g')
 
 test_here() { # CC
-    within "make -j$(nproc) DEPS=no WERROR=1 CC=$1 all build/model
+    within "make -j$(nproc) DEPS=no WERROR=1 CC=$1 all
         make -j$(nproc) DEPS=no CC=$1 $units
         sh tests/unit/run.sh $units
         cd tests/mount; FOLDFS_BUILD=/src/build python3 -B -m pytest -q -p no:cacheprovider \

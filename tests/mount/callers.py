@@ -162,21 +162,42 @@ class World:
 
     def __init__(self, place, arena, plain, pack, writable, names):
         self.arena, self.plain, self.pack, self.writable = arena, plain, pack, writable
-        self.numbers = numbers_of(names)
-        self.programs = [place / "callers", place / "callers-static"]
-        for program, words in zip(self.programs, ([], ["-static"])):
-            run("cc", "-D_GNU_SOURCE", "-O1", "-pthread", *words, "-o", program,
+        self.place, self.numbers = place, numbers_of(names)
+
+    def program(self, name, *words):
+        """Compiled once, with words for the compiler."""
+        made = self.place / name
+        if not made.exists():
+            run("cc", "-D_GNU_SOURCE", "-O1", "-pthread", *words, "-o", made,
                 Path(__file__).with_suffix(".c"))
+        return made
 
     def enter(self):
         self.arena.enter(self.writable)
 
-    def enter_plain(self):
+    def enter_with(self, folder):
+        """It is in the arena then."""
         self.enter()
-        bind(self.plain, self.arena.top)
+        bind(folder, self.arena.top)
         set_attributes(self.arena.top, READ_ONLY | NO_SUID | NO_DEVICES | NO_EXEC)
 
     @contextlib.contextmanager
+    def begun(self, *sides):
+        """Sides, by names, commands, and what they enter."""
+        with contextlib.ExitStack() as stack:
+            found = []
+            for side in sides:
+                found.append(Side(*side, self.numbers))
+                stack.callback(found[-1].close)
+            yield found
+
+    def pair(self, mounted):
+        """The plain folder, and a mount that others share."""
+        user = as_user(self.arena.uid) if self.arena.uid else []
+        command = [*user, self.program("callers")]
+        return self.begun(*((name, command, lambda folder=folder: self.enter_with(folder))
+                            for name, folder in (("plain", self.plain), ("mount", mounted))))
+
     def sides(self, *options):
         """All of one user, as plain, mount, job and static job."""
         uid = self.arena.uid
@@ -185,13 +206,8 @@ class World:
         shown = [*options, self.pack, self.arena.top, "--"]
         mount = [FOLDFS, "-q", "--noexec", "--allow_other", *owner, *shown, *user]
         job = [*user, FOLDFS, "--no-fuse", "-q", *shown]
-        dynamic, static = self.programs
-        with contextlib.ExitStack() as stack:
-            sides = []
-            for name, command, enter in [("plain", [*user, dynamic], self.enter_plain),
-                                         ("mount", [*mount, dynamic], self.enter),
-                                         ("job", [*job, dynamic], self.enter),
-                                         ("static job", [*job, static], self.enter)]:
-                sides.append(Side(name, command, enter, self.numbers))
-                stack.callback(sides[-1].close)
-            yield sides
+        dynamic, static = self.program("callers"), self.program("callers-static", "-static")
+        return self.begun(
+            ("plain", [*user, dynamic], lambda: self.enter_with(self.plain)),
+            ("mount", [*mount, dynamic], self.enter), ("job", [*job, dynamic], self.enter),
+            ("static job", [*job, static], self.enter))

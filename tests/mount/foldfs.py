@@ -176,6 +176,19 @@ def detach(path):
 
 
 @contextlib.contextmanager
+def plain_tree(folder, make, options="ro,nosuid,nodev"):
+    """What `make` makes in a folder, on a filesystem that then becomes one of these options."""
+    folder.mkdir()
+    run("mount", "-t", "tmpfs", "-o", "nosuid,nodev", "none", folder)
+    try:
+        make(folder)
+        run("mount", "-o", f"remount,{options}", folder)
+        yield folder
+    finally:
+        detach(folder)
+
+
+@contextlib.contextmanager
 def small_filesystem(path, megabytes):
     """A tmpfs."""
     path.mkdir()

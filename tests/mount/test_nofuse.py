@@ -144,13 +144,11 @@ def test_tools_see_what_they_see_in_the_source(tool, hostile, place, point, plai
 
 @pytest.fixture(scope="module")
 def plain_hostile(hostile, session_dir):
-    from test_model import plain_tree
-
     def make(root):
         run("cp", "-a", f"{hostile[0]}/.", root)
         root.chmod(0o755)
 
-    with plain_tree(session_dir / "plain-hostile", make) as folder:
+    with foldfs.plain_tree(session_dir / "plain-hostile", make) as folder:
         yield folder
 
 

@@ -130,7 +130,7 @@ def outcome(side, step):
 
 # --- what may differ ----------------------------------------------------------------------------
 
-# Calls, the error of the mount, and that of the job, as patterns. foldfs(1) says so.
+# Calls, the error of the mount, and that of the job, as patterns. foldfs-nofuse(7) says so.
 ALLOWED = [re.compile(row) for row in (
     "openat2,.*,ENOSYS",  # with `resolve`
     "inotify_add_watch,.*,ENOTSUP", "name_to_handle_at,.*,.+",  # of files

@@ -31,14 +31,14 @@ static const struct opt options[] = {
 		"a view of the mount that fills the terminal; without MOUNTPOINT, of all mounts of "
 		"this user"),
 	OPT_FLAG(0, "json", struct settings, json,
-		 "print the JSON object that the mount gives, one line each time"),
+		 "print the JSON object of the mount, one line each time"),
 	OPT_FLAG(
 		0, "prometheus", struct settings, prometheus,
 		"print the stats in Prometheus's text format; without MOUNTPOINT, of all mounts of "
 		"this user"),
 	OPT_STRING(0, "order", "FILE", struct settings, order,
-		   "have the mount read ahead in the order of the paths in FILE, one a line; "
-		   "if there is none, an order given before is dropped"),
+		   "make the mount read ahead in the order of the paths in FILE, one per line; "
+		   "a FILE without paths drops an order given before"),
 	OPT_END,
 };
 

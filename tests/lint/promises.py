@@ -1,47 +1,48 @@
 #!/usr/bin/python3
-"""promises.py: each promise of the pages below names its tests, and they exist. A name is
-`file::test` of tests/mount/ or tests/nfs/, or `tests/unit/file.c::test`; after the first, the test
-will do."""
+"""promises.py: promises.txt names the tests of each promise of two pages, and they exist. A promise
+is a line of a list that begins in bold."""
 
 import re
 import sys
 
 import source
 
-PAGES = "doc/faults.md", "doc/security.md"
+LIST = "tests/lint/promises.txt"
+PROMISE = re.compile(r"^- \*\*(.+?):\*\*", re.MULTILINE | re.DOTALL)
 
 
-def path_of(name):
-    folder = "nfs" if name == "test_nfs" else "mount"
-    return name if name.endswith(".c") else f"tests/{folder}/{name}.py"
-
-
-def is_there(file, test):
+def is_there(name):
+    file, _, test = name.partition("::")
+    folder = "nfs" if file == "test_nfs" else "mount"
+    path = source.ROOT / (file if "/" in file else f"tests/{folder}/{file}.py")
     pattern = rf"^(def |static void |TEST(?:_OF|_WITH)?\((?:\w+, )*){re.escape(test)}[()]"
-    path = source.ROOT / path_of(file)
-    return path.exists() and re.search(pattern, path.read_text(), re.MULTILINE)
+    return path.exists() and (not test or re.search(pattern, path.read_text(), re.MULTILINE))
 
 
-def missing(cell):
-    """The names in a cell that are those of no test."""
-    file = None
-    for name in re.findall(r"`([^`]+)`", cell):
-        named, _, test = name.rpartition("::")
-        file = named or file
-        if not file or not is_there(file, test):
-            yield name
+def listed():
+    """{page: {promise: [test]}}"""
+    pages = {}
+    for line in source.text(LIST).splitlines():
+        if line.startswith("== "):
+            promises = pages[line[3:]] = {}
+        elif line.startswith("- "):
+            tests = promises[line[2:]] = []
+        elif line and line[0] != "#":
+            tests.append(line)
+    return pages
 
 
-def check(page):
-    """The last column of each table has the tests."""
-    cells = re.findall(r"^\|.*\|([^|]*)\|$", source.text(page), re.MULTILINE)
-    rows = [cell.strip() for cell in cells if cell.strip("- ") not in ("", "Test")]
-    yield from (f"{page}: no test in '{row}'" for row in rows if "`" not in row)
-    yield from (f"{page}: no test {name}" for row in rows for name in missing(row))
+def check(page, promises):
+    found = [" ".join(words.split()) for words in PROMISE.findall(source.text(page))]
+    yield from (f"{page}: '{one}' is there twice" for one in set(found) if found.count(one) > 1)
+    yield from (f"{page}: no test of '{one}' in {LIST}" for one in found if not promises.get(one))
+    yield from (f"{LIST}: {page} does not promise '{one}'" for one in promises if one not in found)
+    yield from (f"{LIST}: no test {test}" for tests in promises.values() for test in tests
+                if not is_there(test))
 
 
 def main():
-    return source.report([fault for page in PAGES for fault in check(page)])
+    return source.report([fault for page in listed().items() for fault in check(*page)])
 
 
 if __name__ == "__main__":

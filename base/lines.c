@@ -38,7 +38,7 @@ int lines_begin(const char *text, size_t len, struct lines *ret, struct err *err
 	if (wide)
 		return err_set(err, -EINVAL, "is a list in UTF-16; save it as UTF-8");
 	if (len && memchr(text, '\0', len))
-		return err_set(err, -EINVAL, "is no list: it has zero bytes in it");
+		return err_set(err, -EINVAL, "not a list: it has zero bytes in it");
 	*ret = (struct lines){.at = text, .end = text + len};
 	return 0;
 }

@@ -182,7 +182,7 @@ static bool begin_grace(struct program *program, int signo)
 	program->grace.used = clock_ns();
 	program->grace.until = program->grace.used + seconds * CLOCK_SECOND;
 	session_watch(program->session);
-	log_notice("%s: SIGTERM: unmounts when it is not used any more, or in %llu s",
+	log_notice("%s: received SIGTERM; will unmount once idle, within %llu s at most",
 		   program->mountpoint.path, (unsigned long long)seconds);
 	return true;
 }
@@ -423,8 +423,8 @@ static int use_mount(struct program *program, struct err *err)
 
 	if (!mount_is_at(program->mount, program->mountpoint.path))
 		return err_set(err, -EBUSY,
-			       "busy: what is mounted there is the pack as it was before, or "
-			       "another folder of it, or by another release; unmount that first: "
+			       "busy: an older version of this pack, another --subdir of it, or a "
+			       "mount by another release of foldfs; unmount that first: "
 			       "fusermount3 -u %s",
 			       program->mountpoint.path);
 	if (settings->command)

@@ -178,7 +178,7 @@ static int find_subdir(struct mount *mount, struct err *err)
 	if (r < 0)
 		return err_set(
 			err, r, "%s: '--subdir=%s' %s in the pack; 'foldpack list' shows what is",
-			mount->label.name, subdir, r == -ENOTDIR ? "is no folder" : "is not");
+			mount->label.name, subdir, r == -ENOTDIR ? "is not a folder" : "is not");
 	return 0;
 }
 
@@ -305,7 +305,8 @@ static int make_notes(struct mount *mount, struct err *err)
 				     &mount->requests[REQUEST_NOTIFY], &mount->served_files,
 				     &mount->store);
 	return r < 0 ? err_set(err, r,
-			       "cannot note what the kernel holds of %s files and folders: %s; a "
+			       "cannot record which of %s files and folders the kernel caches: %s; "
+			       "a "
 			       "smaller '--pool' leaves memory for that",
 			       count_format(dataset_entries(mount->dataset), count), strerror(-r))
 		     : 0;

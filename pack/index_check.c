@@ -224,7 +224,7 @@ int index_check(struct index *index, uint64_t pack_bytes, struct err *err)
 	/* Each entry is in the range of its parent. If the ranges together hold no more than all
 	 * entries, they do not overlap. */
 	if (pass.children != index->entries - 1)
-		return err_set(err, -EBADMSG, "damaged index: directories overlap");
+		return err_set(err, -EBADMSG, "damaged index: folders overlap");
 	index->extents = pass.extents;
 	if (pass.links == 0)
 		return 0;

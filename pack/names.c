@@ -380,7 +380,7 @@ static int add_word(struct names *names, const char *word, const struct word_at 
 	if (strlen(word) > WORD_MOST) {
 		SCOPE_FREE char *shown = name_shown(word);
 
-		return err_set(err, -EINVAL, "'%.40s...': a word of over 16 KiB",
+		return err_set(err, -EINVAL, "'%.40s...': an argument of over 16 KiB",
 			       shown ? shown : "");
 	}
 	if (end && end > word && !is_there(word, at)) {

@@ -225,7 +225,8 @@ static int add_why(const struct snapshot *s, struct buf *buf)
 {
 	static const struct said sentences[] = {
 		{"idle", "nothing was read yet"},
-		{"too few files read", "not known yet: who reads now has read too few files"},
+		{"too few files read",
+		 "not known yet: the present readers have read too few files"},
 		{"path order", "one file after the other, by name: there is nothing to find"},
 		{"list too short",
 		 "not recognised: no usual seed fits, and a search of all would take longer than "
@@ -255,7 +256,7 @@ int verdict_order_text(const struct snapshot *s, struct buf *buf)
 	if (snapshot_says(s, "/oracle/state", "locked"))
 		r = add_known(s, buf);
 	else if (snapshot_says(s, "/oracle/state", "searching"))
-		r = buf_addf(buf, "searching: %" PRIu64 " %% of all seeds were tried",
+		r = buf_addf(buf, "searching: %" PRIu64 " %% of all seeds were tested",
 			     snapshot_count(s, "/oracle/search_part"));
 	else if (snapshot_says(s, "/oracle/state", "none") ||
 		 snapshot_says(s, "/oracle/state", "watching"))

@@ -38,7 +38,7 @@ static int check_entry(const struct builder *builder, const struct builder_entry
 			       "more names than one pack can hold: pack it in parts");
 	if (entry->parent >= count ||
 	    builder_node(builder, entry->parent)->kind != FORMAT_DIRECTORY)
-		return err_set(err, -EINVAL, "its parent is not a directory");
+		return err_set(err, -EINVAL, "its parent is not a folder");
 	for (uint32_t id = entry->parent; id != BUILDER_ROOT && entry->kind == FORMAT_DIRECTORY;
 	     id = builder_node(builder, id)->parent)
 		depth++;

@@ -46,7 +46,7 @@ def pack(source: Path, pack: Path, *, progress: Progress | bool | None = None,
     What foldpack says meanwhile, as about a damaged image, comes out on standard error. Raises
     Error if it fails: no pack is there then, unless one was before."""
     if "shard_done" in options:
-        raise Error("shard_done: there is no pack to be looked at then; run 'python -m foldfs "
+        raise Error("shard_done: no pack is left to describe then; run 'python -m foldfs "
                     "foldpack create --shard-done ...'")
     with _shown(progress) as show:
         text = _follow("create", ["--json", *words(options), "--", source, pack], show)

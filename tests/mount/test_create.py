@@ -143,10 +143,10 @@ def test_a_list_may_say_any_name_of_a_file(src, pack, tmp_path):
 
 
 @pytest.mark.parametrize("text, complaint", [
-    (b"z\na\nz\n", "list:3: 'z' stands in line 1 already"),
+    (b"z\na\nz\n", "list:3: 'z' is in line 1 already"),
     (b"a\nnowhere\n", "list:2: 'nowhere' is not a file in SOURCE"),
     (b"d\n", "list:1: 'd' is not a file in SOURCE"),
-    (b"a\n\na\n", "list:3: 'a' stands in line 1 already"),
+    (b"a\n\na\n", "list:3: 'a' is in line 1 already"),
 ])
 def test_a_list_that_does_not_fit_the_source_is_refused(src, pack, tmp_path, text, complaint):
     fill(src, "a", "d/1")

@@ -447,7 +447,7 @@ def test_a_set_is_compared_with_its_delta(place):
     trees.write(source / "new.jpg", b"changed once more")
     another = foldfs.pack(source, place / "another.lmdb")
     done = run(FOLDPACK, "verify", other, another, place / "delta.lmdb", status=1)
-    assert "delta.lmdb: a delta, and what is named before it makes no base\n" in done.err
+    assert "delta.lmdb: a delta: the packs before it are not its base\n" in done.err
 
 
 def test_labels_that_a_folder_does_not_have_are_said_to_be_gone(place):

@@ -101,13 +101,13 @@ def test_it_may_answer_before_it_has_read_everything(tmp_path):
 
 
 BROKEN = {
-    "exit 7": "filter 'exit 7' ended with status 7 when it was asked about a.jpg",
-    "true": "filter 'true' ended with status 0 when it was asked about a.jpg",
-    "no-such-command-at-all 2>/dev/null": "ended with status 127 when it was asked about a.jpg",
+    "exit 7": "filter 'exit 7' ended with status 7 while processing a.jpg",
+    "true": "filter 'true' ended with status 0 while processing a.jpg",
+    "no-such-command-at-all 2>/dev/null": "ended with status 127 while processing a.jpg",
     "kill -9 $$": "was killed, as where memory runs out, at a.jpg",
     "kill -SEGV $$": "a.jpg: filter 'kill -SEGV $$' crashes on it (Segmentation fault)",
-    "echo Hello, world": "gives no answer as foldpack(1) has it when it is asked about a.jpg",
-    "cat": "filter 'cat' says 'a.jpg' of a.jpg, which is none of the words in foldpack(1)",
+    "echo Hello, world": "gave an answer that foldpack(1) does not allow while processing a.jpg",
+    "cat": "filter 'cat' answered 'a.jpg' for a.jpg, which foldpack(1) does not define",
     r"printf '\16\0\0\0\0\0\0\0failed no eggs\0\0\0\0\0\0\0\0'; cat >&2": "x.lmdb: no eggs\n",
 }
 

@@ -182,7 +182,7 @@ def test_after_sigterm_a_mount_serves_on_while_it_is_used(small, mount):
     using.start()
     try:
         os.kill(mounted.daemon, signal.SIGTERM)
-        foldfs.wait_for_line(mounted.process.stderr, rb"SIGTERM: unmounts when it is not used")
+        foldfs.wait_for_line(mounted.process.stderr, rb"received SIGTERM; will unmount once idle")
         assert mounted.wait(5) is None and is_mounted(mounted)
     finally:
         stop.set()

@@ -202,8 +202,9 @@ def test_subdir_keeps_hard_links_to_outside(hostile, mount):
     assert os.stat(mounted / "third name").st_nlink == 3
 
 
-@pytest.mark.parametrize("path, reason", [("none", "is not in the pack"), ("file", "is no folder"),
-                                          ("folder/none", "is not in the pack")])
+@pytest.mark.parametrize("path, reason", [
+    ("none", "is not in the pack"), ("file", "is not a folder"),
+    ("folder/none", "is not in the pack")])
 def test_a_subdir_that_is_no_folder_is_refused(small, point, path, reason):
     said = refused(1, f"--subdir={path}", small[1], point)
     assert f"'--subdir={path}'" in said and reason in said and os.fspath(small[1]) in said

@@ -498,7 +498,7 @@ def test_an_error_is_what_foldfs_says(small, python, place, point, pack, status)
     ("os.environ['PATH'] = '/nowhere'; foldfs.mounted('x')",
      "127 foldfs: not in PATH, and not installed with this module\n"),
     ("foldfs.pack('tree', 'x.lmdb', shard_done='x')",
-     "1 shard_done: there is no pack to be looked at"),
+     "1 shard_done: no pack is left to describe then"),
     ("foldfs.mounted(PACK, at='')",
      "2 an argument is empty, as of a variable that is not set; see foldfs --help\n"),
     ("foldfs.mounted(PACK, umask=0o077)", "2 umask: its octal digits as text, '077'"),

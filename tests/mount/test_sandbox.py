@@ -169,7 +169,7 @@ def test_a_daemon_in_the_foreground_has_no_terminal_but_what_it_says_is_there(sm
         assert has_left_terminal(daemon)
         with open(point / "file", "rb"):
             os.kill(terminal.pid if leads else daemon, signal.SIGTERM)
-            terminal.wait_for("SIGTERM: unmounts when it is not used")
+            terminal.wait_for("received SIGTERM; will unmount once idle")
         assert terminal.end() == 0
     assert not is_mounted(point)
 

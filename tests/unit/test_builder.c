@@ -441,9 +441,9 @@ TEST_OF(f, entries_that_no_pack_can_hold_are_refused)
 	entry = entry_of(FORMAT_DIRECTORY, BUILDER_ROOT, "..", 2);
 	expect_add(f, &entry, -EINVAL, "not a name that a pack can hold");
 	entry = entry_of(FORMAT_FILE, file, "x", 1);
-	expect_add(f, &entry, -EINVAL, "its parent is not a directory");
+	expect_add(f, &entry, -EINVAL, "its parent is not a folder");
 	entry = entry_of(FORMAT_FILE, 99, "x", 1);
-	expect_add(f, &entry, -EINVAL, "its parent is not a directory");
+	expect_add(f, &entry, -EINVAL, "its parent is not a folder");
 	entry = entry_of(FORMAT_SYMLINK, BUILDER_ROOT, "x", 1);
 	expect_add(f, &entry, -EINVAL, "a symbolic link without target");
 	entry.target = "all targets are one record";

@@ -46,7 +46,7 @@ static void expect_failure(const char *const argv[], int code, const char *why)
 }
 
 #define SHELL(text) ((const char *const[]){"/bin/sh", "-c", text, NULL})
-#define ASKED	    " when it was asked about a/b.png"
+#define ASKED	    " while processing a/b.png"
 
 TEST(an_answer_is_a_word_a_sentence_and_bytes)
 {
@@ -81,13 +81,13 @@ TEST(what_is_no_answer_is_the_last_one)
 	expect_failure(SHELL("kill -9 $$"), -ECHILD,
 		       "it was killed, as where memory runs out, at a/b.png");
 	expect_failure(SHELL("echo Hello, world; cat >/dev/null"), -ECHILD,
-		       "it gives no answer as foldpack(1) has it when it is asked about a/b.png");
+		       "it gave an answer that foldpack(1) does not allow" ASKED);
 	expect_failure(SHELL("printf '\\1\\0\\0\\0\\0\\0\\0\\0\\n'; cat /dev/zero"), -ECHILD,
-		       "it gives no answer as foldpack(1) has it when it is asked about a/b.png");
+		       "it gave an answer that foldpack(1) does not allow" ASKED);
 	expect_failure(SHELL("printf '\\012\\0\\0\\0\\0\\0\\0\\0failed why'; cat /dev/zero"),
 		       -ECHILD, "why");
 	expect_failure(SHELL("exec sleep 1000"), -ECHILD,
-		       "it has said nothing for 0 seconds" ASKED);
+		       "it has not answered for 0 seconds" ASKED);
 }
 
 TEST(one_that_crashes_is_started_again)

@@ -145,7 +145,7 @@ TEST_OF(f, directories_that_share_children_are_refused)
 	build_tree(f);
 	damage(f, "start[5]", 6);
 	damage(f, "size[5]", 1);
-	expect_refused(f, -EBADMSG, "damaged index: directories overlap");
+	expect_refused(f, -EBADMSG, "damaged index: folders overlap");
 }
 
 /* A chain of directories, each in the one before. */

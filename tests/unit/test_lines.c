@@ -63,5 +63,5 @@ TEST(what_is_no_text_in_utf_8_is_refused)
 			 -EINVAL);
 	assert_string_equal(err.text, "is a list in UTF-16; save it as UTF-8");
 	assert_int_equal(lines_begin("a\0b", 3, &lines, &err), -EINVAL);
-	assert_string_equal(err.text, "is no list: it has zero bytes in it");
+	assert_string_equal(err.text, "not a list: it has zero bytes in it");
 }

@@ -257,7 +257,7 @@ TEST_OF(p, absurd_words_are_refused)
 
 	for (size_t i = 0; i < 100000; i += 5)
 		memcpy(word + i, "{a,a}", 5);
-	snprintf(sentence, sizeof(sentence), "'%.40s...': a word of over 16 KiB", word);
+	snprintf(sentence, sizeof(sentence), "'%.40s...': an argument of over 16 KiB", word);
 	expect_refused(p, word, -EINVAL, sentence);
 	word[17 * 5] = '\0'; /* 2^17 packs */
 	expect_refused(p, word, -E2BIG, "more than 100000 packs");

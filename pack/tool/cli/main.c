@@ -16,7 +16,7 @@ static const struct command {
 } commands[] = {
 	{"create", cmd_create, "[options] SOURCE PACK", "pack a folder into one file"},
 	{"list", cmd_list, "[options] PACK [PATH]", "show the paths in a pack"},
-	{"info", cmd_info, "[options] PACK", "show what is in a pack, as a whole"},
+	{"info", cmd_info, "[options] PACK", "describe a pack"},
 	{"verify", cmd_verify, "[options] PACK..", "compare every byte with its checksum"},
 	{"cat", cmd_cat, "[options] PACK PATH", "write one file to standard output"},
 	{"diff", cmd_diff, "[options] DIR|OLD PACK", "compare a folder, or a pack, and a pack"},

@@ -128,8 +128,8 @@ static int take_filtered(const struct create *create, struct item *item, struct 
 		set_bad(item, damage, *answer->why ? answer->why : "the filter says so");
 	else if (strcmp(answer->word, "kept") != 0)
 		return err_set(err, -ECHILD,
-			       "filter '%s' says '%s' of %s, which is none of the words in "
-			       "foldpack(1)",
+			       "filter '%s' answered '%s' for %s, which foldpack(1) does not "
+			       "define",
 			       create->options.program, answer->word, item->path.data);
 	else if (!transform_is_wanted(&create->how))
 		create_leave(item, *answer->why ? answer->why : "kept by the filter");

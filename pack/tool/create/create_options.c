@@ -72,7 +72,7 @@ static const struct opt table[] = {
 		 "write the summary to standard output, as JSON"),
 	CMD_PROGRESS_OPTIONS(struct create_options),
 	OPT_NUMBER('j', "jobs", "N", struct create_options, jobs,
-		   "read and look at N files at once (default: one a processor, at least 16)"),
+		   "read and check N files at once (default: one per processor, at least 16)"),
 	CMD_PACK_OPTIONS(struct create_options),
 	OPT_END,
 };

@@ -71,8 +71,8 @@ static int take_line(struct ranking *ranking, const char *text, size_t len, uint
 	if (r < 0)
 		return r;
 	if (ranking->ranks[at] != UINT64_MAX)
-		return err_set(err, -EEXIST, "%s:%lu: '%s' stands in line %lu already", list,
-			       number, text, ranking->ranks[at]);
+		return err_set(err, -EEXIST, "%s:%lu: '%s' is in line %lu already", list, number,
+			       text, ranking->ranks[at]);
 	ranking->ranks[at] = number;
 	return 0;
 }

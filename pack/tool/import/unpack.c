@@ -442,7 +442,7 @@ int unpack(const struct foreign_compressed *from, int stream, int to, uint64_t *
 	if (r == 0 && !member)
 		r = look_behind(&u);
 	else if (r == 0 && u.size < from->size)
-		r = err_set(&why, -EBADMSG, "less bytes than its size");
+		r = err_set(&why, -EBADMSG, "fewer bytes than its size");
 	else if (r == 0 && u.crc != from->crc)
 		r = err_set(&why, -EBADMSG, "a wrong checksum");
 	*ret_behind = u.behind;

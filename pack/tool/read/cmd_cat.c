@@ -71,7 +71,7 @@ int cmd_cat(int argc, char **argv)
 		return r;
 	entry = dataset_entry(dataset, number);
 	if (entry.kind == FORMAT_DIRECTORY)
-		return log_fail(EXIT_FAILED, "%s: %s: a directory; name a file in it", args[0],
+		return log_fail(EXIT_FAILED, "%s: %s: a folder; name a file in it", args[0],
 				args[1]);
 	if (entry.kind == FORMAT_SYMLINK) {
 		target = dataset_target(dataset, number, &len);

@@ -30,7 +30,7 @@ static const struct opt options[] = {
 	OPT_STRING(0, "cache-dir", "DIR[,SIZE]", struct settings, cache_dir,
 		   "the disk cache, as foldfs has it"),
 	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
-		   "check with N threads (default: one a processor, at least 8)"),
+		   "check with N threads (default: one per processor, at least 8)"),
 	CMD_PROGRESS_OPTIONS(struct settings),
 	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,

@@ -96,8 +96,8 @@ static int find_output(const struct settings *settings, const char *file, char *
 		return -ENOMEM;
 	if (!output && name_is_url(file))
 		return err_set(err, -EINVAL,
-			       "a URL: '--output' names a file or folder of this machine, and the "
-			       "index is to be uploaded beside the file");
+			       "a URL: give a local '--output', and upload the index next to the "
+			       "file");
 	slash = strrchr(shown, '/');
 	if (output && !is_folder(output))
 		*ret = strdup(output);

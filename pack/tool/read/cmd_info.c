@@ -23,7 +23,7 @@ static const struct opt_command command = {
 	.name = "foldpack info",
 	.synopsis = "[options] PACK",
 	.summary =
-		"Shows what is in PACK: how much, which classes and images, how it lies there.\n"
+		"Describes PACK: its size, classes, images and layout.\n"
 		"With -v also the files and bytes of each class.",
 	.table = options,
 	.elsewhere = CMD_ELSEWHERE,
@@ -144,7 +144,7 @@ static void print_text(const char *path, const struct dataset_info *info,
 			       : " (not recorded in this older pack: found from its index)");
 	printf("%-14s %u\n", "format", super->version);
 	print_count("files", super->files);
-	print_count("directories", super->directories);
+	print_count("folders", super->directories);
 	print_count("symlinks", super->symlinks);
 	print_count("hard links", super->hardlinks);
 	if (super->left_out)

@@ -27,7 +27,7 @@ static const struct opt_command command = {
 	.synopsis = "[options] PACK [PATH]",
 	.summary =
 		"Shows the paths of all files and links in PACK, or of those at and below PATH,\n"
-		"and of empty directories, which end in a slash.",
+		"and of empty folders, which end in a slash.",
 	.table = options,
 	.elsewhere = CMD_ELSEWHERE,
 };

@@ -17,12 +17,12 @@ struct diff_settings {
 
 static const struct opt diff_options[] = {
 	OPT_FLAG('a', "attributes", struct diff_settings, attributes,
-		 "compare modes and times of files and directories, too"),
+		 "compare modes and times of files and folders, too"),
 	OPT_FLAG(0, "json", struct diff_settings, json,
 		 "write one JSON object with all that was found"),
 	CMD_PROGRESS_OPTIONS(struct diff_settings),
 	OPT_NUMBER('j', "jobs", "N", struct diff_settings, jobs,
-		   "read and compare with N threads (default: one a processor, at least 8)"),
+		   "read and compare with N threads (default: one per processor, at least 8)"),
 	CMD_PACK_OPTIONS(struct diff_settings),
 	OPT_END,
 };
@@ -31,8 +31,8 @@ static const struct opt_command diff_command = {
 	.name = "foldpack diff",
 	.synopsis = "[options] DIR|OLD PACK",
 	.summary =
-		"Compares the tree and the bytes of the folder DIR with those in PACK; or says\n"
-		"what has become of the pack OLD in PACK, from their indexes. Exit status 0 if\n"
+		"Compares the tree and the bytes of the folder DIR with those in PACK; or prints\n"
+		"what changed from the pack OLD to PACK, by their indexes. Exit status 0 if\n"
 		"they are the same, 1 if not, 3 if PACK is damaged.",
 	.table = diff_options,
 	.elsewhere = CMD_ELSEWHERE,
@@ -102,7 +102,7 @@ static const struct opt export_options[] = {
 	OPT_FLAG(0, "force", struct export_settings, force, "replace files that exist"),
 	CMD_PROGRESS_OPTIONS(struct export_settings),
 	OPT_NUMBER('j', "jobs", "N", struct export_settings, jobs,
-		   "read with N threads (default: one a processor, at least 8)"),
+		   "read with N threads (default: one per processor, at least 8)"),
 	CMD_PACK_OPTIONS(struct export_settings),
 	OPT_END,
 };

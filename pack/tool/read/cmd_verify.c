@@ -23,7 +23,7 @@ static const struct opt options[] = {
 		 "write one JSON object for each PACK, with all that was found"),
 	CMD_PROGRESS_OPTIONS(struct settings),
 	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
-		   "read and check with N threads (default: one a processor, at least 8)"),
+		   "read and check with N threads (default: one per processor, at least 8)"),
 	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,
 };
@@ -373,7 +373,7 @@ static int open_set_base(struct verify *verify, const struct before *before, str
 			all[set.count++] = before->names->all[i];
 	if (set.count == 0 || cmd_open_names(&set, &verify->settings.common, &verify->base) == 0)
 		return 0;
-	return err_set(err, -ENOENT, "a delta, and what is named before it makes no base");
+	return err_set(err, -ENOENT, "a delta: the packs before it are not its base");
 }
 
 /* There is none if the delta is named alone, or first. An exit status. */

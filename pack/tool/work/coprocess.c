@@ -259,23 +259,22 @@ static int explain(const struct coprocesses *all, struct coprocess *one, int r, 
 
 	if (r == -EPROTO)
 		return err_set(err, -ECHILD,
-			       "%s gives no answer as foldpack(1) has it when it is "
-			       "asked about %s",
+			       "%s gave an answer that foldpack(1) does not allow while "
+			       "processing %s",
 			       name, path);
 	if (r == -ETIMEDOUT)
 		return err_set(err, -ECHILD,
-			       "%s has said nothing for %u seconds when it was asked "
-			       "about %s",
-			       name, all->params.patience_ms / 1000, path);
+			       "%s has not answered for %u seconds while processing %s", name,
+			       all->params.patience_ms / 1000, path);
 	if (r != 1)
 		return r;
 	status = end_process(one, GRACE_MS);
 	if (status < 0)
-		return err_set(err, -ECHILD, "%s closed its output when it was asked about %s",
-			       name, path);
+		return err_set(err, -ECHILD, "%s closed its output while processing %s", name,
+			       path);
 	if (WIFEXITED(status))
-		return err_set(err, -ECHILD, "%s ended with status %d when it was asked about %s",
-			       name, WEXITSTATUS(status), path);
+		return err_set(err, -ECHILD, "%s ended with status %d while processing %s", name,
+			       WEXITSTATUS(status), path);
 	if (WTERMSIG(status) == SIGKILL)
 		return err_set(err, -ECHILD, "%s was killed, as where memory runs out, at %s", name,
 			       path);

@@ -56,10 +56,10 @@ def path_of(key):
 
 def pixels_of(found):
     if DATA not in found and FLOATS in found:
-        raise unsupported("a Datum of floats is no image")
+        raise unsupported("a Datum of floats is not an image")
     channels = found.get(CHANNELS, 0)
     if channels not in (1, 3):
-        raise unsupported(f"a Datum of {channels} channels is no image")
+        raise unsupported(f"a Datum of {channels} channels is not an image")
     return pixels(min(found.get(WIDTH, 0), BIGGEST), min(found.get(HEIGHT, 0), BIGGEST),
                   "planar-bgr" if channels == 3 else "gray")
 

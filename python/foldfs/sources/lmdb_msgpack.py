@@ -65,7 +65,7 @@ def read_shape(cursor, sizes):
         raise other("an array of another shape")
     items = [cursor.item() for _ in range(sizes.number)]
     if any(item.kind != NUMBER or item.number < 0 for item in items):
-        raise damaged("an array with a size that is no number")
+        raise damaged("an array with a size that is not a number")
     return [item.number for item in items]
 
 

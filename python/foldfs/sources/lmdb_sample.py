@@ -158,7 +158,7 @@ class Reading:
             raise other("an array of another type than uint8")
         sizes = [pickle.number_of(one) for one in shape[:SHAPE_MOST]]
         if any(size is None or size < 0 for size in sizes):
-            raise damaged("an array with a size that is no number")
+            raise damaged("an array with a size that is not a number")
         self.sample.add_array(data.offset, data.size, (*sizes, *shape[SHAPE_MOST:]))
 
     def add_tensor(self, saved):

@@ -31,7 +31,7 @@ NOTES = (("empty", "{} records without an image are left out"),
                     "counts"),
          ("many", "{} records have several classes, as not one of the numbers of their label is 1, "
                   "which is taken as none"),
-         ("odd", "{} records have a label that is no number of a class"))
+         ("odd", "{} records have a label that is not the number of a class"))
 
 
 def probe(source):

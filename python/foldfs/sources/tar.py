@@ -145,7 +145,7 @@ def take_hole(holes, key, value):
 def take_label(value):
     found = label_number(value)
     if found is None:
-        raise Bad("its pax header has a label that is no number")
+        raise Bad("its pax header has a label that is not a number")
     return found
 
 
@@ -156,7 +156,7 @@ def take_pax(said, key, value):
     elif key == b"size":
         said[key] = decimal(value) if value else None
         if value and said[key] is None:
-            raise Bad("its pax header has a size that is no number")
+            raise Bad("its pax header has a size that is not a number")
     elif key == b"mtime":
         time = pax_time(value)
         if time is not None or not value:
@@ -259,7 +259,7 @@ class Members:
         holes, more, fields = self.next.setdefault(b"holes", Holes()), block[482], block[386:482]
         holes.size = number(block[483:495])
         if holes.size is None or holes.size < 0:
-            raise Bad("its size is no number")
+            raise Bad("its size is not a number")
         while True:
             for at in range(0, len(fields), 24):
                 if not fields[at + 12]:
@@ -335,7 +335,7 @@ class Members:
         self.path = path
         size = number(size)
         if size is None or size < 0:
-            raise Bad("its size is no number")
+            raise Bad("its size is not a number")
         if kind in EXTENDED:
             self.take_extended(kind, size)
             return None

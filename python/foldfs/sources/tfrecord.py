@@ -135,7 +135,7 @@ def read_list(source, at, end):
         return NOTHING, end, end
     number, kind, offset, size, _ = next_field(source, at, at, end)
     if kind != PACKED or number > INTEGER:
-        raise damaged("no Example: a feature that is no list")
+        raise damaged("no Example: a feature that is not a list")
     return number, offset, offset + size
 
 

@@ -45,6 +45,7 @@ check banned "$here/words.py" banned
 check size "$here/size.py"
 check format "$here/format.sh"
 check text "$here/text.py"
+check terms "$here/terms.py"
 check map "$here/map.py"
 check promises "$here/promises.py"
 check shell "$here/shell.sh"

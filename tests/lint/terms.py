@@ -34,13 +34,12 @@ RULES = [
     (r"made up", "generated", ()),
     (r"beside (?:others|programs|process\w*|readers?|one another|each other|loose files|a GET|two)",
      "compared with, with or under load of", ()),
-    (r"words (?:of|that) (?:mount|fuse|the command|foldfs)|all its words|these words", "options",
-     ()),
+    (r"words (?:of|that) (?:mount|fuse|the command|foldfs)|all its words", "options", ()),
     (r"(?<!working\s)(?<!current\s)(?<!\bor\s)director(?:y|ies)(?! buckets?)", "folder",
      DIRECTORY),
     (r"the machine's own|(?:files?|paths?|packs?) of this machine", "local", ()),
-    (r"(?:bytes|[KMG]i?B|(?-i:GETs?)|requests?|lines?|times|threads?|one) an? (?:file|pack|photo|"
-     r"image|mount|host|worker|server|connection|reader|object|processor)", "per", ()),
+    (r"(?:bytes|[KMG]i?B|(?-i:GETs?)|requests?|lines?|times|threads?|one) (?-i:an?) (?:file|pack|"
+     r"photo|image|mount|host|worker|server|connection|reader|object|processor)", "per", ()),
     (r"(?:not|never|was|were|been) (?:yet )?tried(?! again)", "tested", ()),
     (r"less (?:bytes|files|requests|lines|packs|images)", "fewer", ()),
     (r"is no (?:pack|token|index|URL|image|folder|list|file|number|program|server)", "is not a",

@@ -140,7 +140,7 @@ static int load_first(struct mount *mount, struct err *err)
 		return err_set(err, r, "%s: %s", mount->label.path, err_text(&why, r));
 	if (dataset_load(mount->dataset, DATASET_ATTRS, &why) < 0)
 		log_error(
-			"%s: no file can be looked at: %s; 'foldpack verify' lists all that is "
+			"%s: cannot look up any file: %s; 'foldpack verify' lists all that is "
 			"damaged",
 			mount->label.path, err_text(&why, -EBADMSG));
 	return 0;

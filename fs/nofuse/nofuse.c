@@ -186,10 +186,8 @@ static _Noreturn void guard(struct nofuse *nofuse, pid_t server, const sigset_t 
 	skeleton_remove(&nofuse->skeleton);
 	if (WIFEXITED(how))
 		_exit(WEXITSTATUS(how));
-	log_error(
-		"%s: the process that answers for it was killed by signal %d, and the command "
-		"with it",
-		nofuse->skeleton.path, WTERMSIG(how));
+	log_error("%s: its server was killed by signal %d, and the command with it",
+		  nofuse->skeleton.path, WTERMSIG(how));
 	_exit(EXIT_FAILED);
 }
 

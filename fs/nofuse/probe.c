@@ -54,21 +54,17 @@ static int answer(const struct listener *listener, struct err *err)
 	r = job_read(pid, asked.notif.data.args[1], path, sizeof(path));
 	if (r < 0 || memcmp(path, asked_for, sizeof(path)) != 0)
 		return err_set(err, r < 0 ? r : -EPROTO,
-			       "the memory of a process that this one has started cannot be read "
-			       "(%s): ask for kernel.yama.ptrace_scope of 1 or 0" INSTEAD,
+			       "cannot read the memory of a child process (%s): ask for "
+			       "kernel.yama.ptrace_scope of 1 or 0" INSTEAD,
 			       strerror(r < 0 ? -r : EPROTO));
 	r = job_link(pid, AT_FDCWD, link);
 	if (r < 0)
-		return err_set(err, r,
-			       "/proc does not show the processes that this one has started "
-			       "(%s)" INSTEAD,
+		return err_set(err, r, "/proc does not list child processes (%s)" INSTEAD,
 			       strerror(-r));
 	r = listener_give(listener, &asked, null, true);
 	if (r == -EINVAL || r == -ENOTTY)
 		return err_set(err, r, "the kernel is older than Linux 5.14" INSTEAD);
-	return r < 0 ? err_set(err, r,
-			       "a process that this one has started is given no descriptor: "
-			       "%s" INSTEAD,
+	return r < 0 ? err_set(err, r, "cannot give a child process a descriptor: %s" INSTEAD,
 			       strerror(-r))
 		     : 0;
 }

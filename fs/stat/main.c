@@ -248,7 +248,7 @@ int main(int argc, char **argv)
 	else if (settings.watch && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
 		r = live_run(watch.path, watch.interval, &err);
 	else if (!watch.path)
-		r = err_set(&err, -ENOTTY, "standard output is no terminal: name a MOUNTPOINT");
+		r = err_set(&err, -ENOTTY, "standard output is not a terminal: name a MOUNTPOINT");
 	else
 		r = watch.json || watch.interval > 0 ? watch_run(&watch, &err)
 						     : show_once(watch.path, &err);

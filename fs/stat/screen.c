@@ -58,8 +58,8 @@ struct screen *screen_new(struct err *err)
 	if (!screen->curses) {
 		screen_free(screen);
 		err_set(err, -ENOTTY,
-			"the terminal (TERM=%s) is not known, or cannot show pages; another TERM "
-			"may do, and with an INTERVAL instead of '-w' there are lines",
+			"the terminal (TERM=%s) is unknown, or cannot show pages: use another "
+			"TERM, or an INTERVAL instead of '-w', which prints lines",
 			term ? term : "");
 		return NULL;
 	}

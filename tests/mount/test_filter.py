@@ -104,7 +104,7 @@ BROKEN = {
     "exit 7": "filter 'exit 7' ended with status 7 while processing a.jpg",
     "true": "filter 'true' ended with status 0 while processing a.jpg",
     "no-such-command-at-all 2>/dev/null": "ended with status 127 while processing a.jpg",
-    "kill -9 $$": "was killed, as where memory runs out, at a.jpg",
+    "kill -9 $$": "was killed, perhaps for lack of memory, at a.jpg",
     "kill -SEGV $$": "a.jpg: filter 'kill -SEGV $$' crashes on it (Segmentation fault)",
     "echo Hello, world": "gave an answer that foldpack(1) does not allow while processing a.jpg",
     "cat": "filter 'cat' answered 'a.jpg' for a.jpg, which foldpack(1) does not define",
@@ -163,7 +163,7 @@ def create(source, pack, *options, env, status=0):
 def test_without_pil_jpegs_go_on_and_others_say_what_is_missing(source, tmp_path, without_pil):
     for options in (["--resize=32"], ["--check=decode"]):
         done = create(source, tmp_path / "x", *options, env=without_pil, status=1)
-        assert re.search(r"x: PIL, which is needed for images that are no JPEGs, is not in \S+ "
+        assert re.search(r"x: PIL, which is needed for images other than JPEGs, is not in \S+ "
                          r"\(No module named 'PIL'\): 'pip install pillow', or let FOLDFS_PYTHON "
                          "name a python3 that has it\n", done.err)
         assert not (tmp_path / "x").exists()

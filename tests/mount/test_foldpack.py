@@ -538,13 +538,14 @@ def test_force_keeps_the_old_pack_until_the_new_one_is_whole(src, pack):
     ("export --format=lmdb p", "TARGET is missing"), ("verify", "PACK is missing"),
     ("report p page.html", "unexpected argument 'page.html'; the page's place is '-o FILE'"),
     ("report -o a p b", "unexpected argument 'b';"), ("help create list", "argument 'list'"),
-    ("create src s3://b/x.lmdb", "s3://b/x.lmdb: a URL; foldpack writes to this machine only: "
+    ("create src s3://b/x.lmdb", "s3://b/x.lmdb: a URL; foldpack writes local files only: "
      "name a file or folder, and copy it afterwards: aws s3 cp NAME s3://b/x.lmdb"),
     ("create --bad-list=https://u:p@h/bad src p", "https://h/bad: a URL"),
     ("extract p s3://b/x", "s3://b/x: a URL"), ("report -o s3://b/x p", "s3://b/x: a URL"),
     ("export --format=lmdb p http://h/x", "http://h/x: a URL"),
-    ("create src -", "-: nothing of this goes to standard output: name a file or folder"),
-    ("export --format=lmdb p -", "-: nothing of this goes"), ("extract p -", "-: nothing of this")])
+    ("create src -", "-: standard output is not possible here: name a file or folder"),
+    ("export --format=lmdb p -", "-: standard output is not possible"),
+    ("extract p -", "-: standard output is not possible")])
 def test_a_word_too_few_or_in_the_wrong_place_is_told_its_place(src, tmp_path, words, said):
     done = run(*words.split(), cwd=tmp_path, status=2)
     assert said in done.err

@@ -383,7 +383,7 @@ PYTHON = os.environ["FOLDFS_PYTHON"]
     (f"import os; os.kill(os.getpid(), {int(signal.SIGSEGV)})", 3,
      "damaged: the library that reads it crashes on it"),
     (f"import os; os.kill(os.getpid(), {int(signal.SIGKILL)})", 1,
-     "the script that reads it was killed, as where memory runs out")],
+     "the script that reads it was killed, perhaps for lack of memory")],
     ids=["missing", "does not load", "behind notices", "crashes", "killed"])
 def test_where_h5py_fails_that_is_said_and_nothing_left(source, place, module, status, said):
     done = create_with(source, place, module, status=status)

@@ -136,7 +136,7 @@ def test_attributes_that_are_damaged_are_said_once(own, mount, name):
     mounted.close()
     said = mounted.said + mounted.log()
     assert said.splitlines()[:-1] == [
-        f"foldfs: {own[1]}: no file can be looked at: damaged index: checksum mismatch in section "
+        f"foldfs: {own[1]}: cannot look up any file: damaged index: checksum mismatch in section "
         f"{name}; 'foldpack verify' lists all that is damaged"]
 
 

@@ -293,7 +293,7 @@ def test_a_terminal_that_cannot_show_pages_is_refused(mounted, term):
     with live(mounted, TERM=term) as view:
         assert view.end() == 1
         assert view.is_restored()
-        assert f"the terminal (TERM={term}) is not known, or cannot show pages" in (
+        assert f"the terminal (TERM={term}) is unknown, or cannot show pages" in (
             view.raw.decode())
 
 
@@ -312,4 +312,4 @@ def test_without_a_terminal_it_prints_lines(mounted):
         assert process.returncode == 0
     assert b"requests/s" in lines[0] and lines[4].endswith(b"nothing read yet\n")
     said = run(FOLDSTAT, "-w", status=1).err
-    assert said == "foldstat: standard output is no terminal: name a MOUNTPOINT\n"
+    assert said == "foldstat: standard output is not a terminal: name a MOUNTPOINT\n"

@@ -76,7 +76,7 @@ def test_a_pack_is_made_where_nothing_can_be_synced(folder, packed, place, error
     pack = place / "x.lmdb"
     done = run(FOLDPACK, "create", f"--bad-list={place}/bad", folder, pack,
                preexec_fn=refuse(SYNCS, error))
-    assert f"{pack}: the filesystem brings it to the disk when it sees fit (fsync: " \
+    assert f"{pack}: the filesystem does not sync on request (fsync: " \
         f"{said(error)})" in done.err
     assert pack.read_bytes() == packed.read_bytes()
 

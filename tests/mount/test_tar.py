@@ -373,7 +373,7 @@ def test_what_is_behind_a_compressed_tar_is_counted(compress, behind, said, pack
         with open(source, "rb") as file:
             done = create(name, pack, "--force", stdin=file)
         assert cat(pack, "a") == noise(1, 50000)
-        assert ("behind the end of what is compressed are" in done.err) == bool(said), done.err
+        assert ("after the end of the compressed data are" in done.err) == bool(said), done.err
         assert said in done.err
 
 

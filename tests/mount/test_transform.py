@@ -581,7 +581,7 @@ def test_damage_is_never_turned_into_an_intact_file(tmp_path, options, damage):
 def test_quality_alone_is_refused(tmp_path):
     source = write_all(tmp_path / "source", {"a": jpeg(noise((200, 150)))})
     done = run(FOLDPACK, "create", "--quality=90", source, tmp_path / "pack", status=2)
-    assert "a quality is for images that are made" in done.err
+    assert "a quality is for images that are encoded" in done.err
 
 
 # --- photographs ----------------------------------------------------------------------------

@@ -79,7 +79,7 @@ TEST(what_is_no_answer_is_the_last_one)
 	expect_failure(SHELL("exit 7"), -ECHILD, "it ended with status 7" ASKED);
 	expect_failure(SHELL("exec 0<&- 1>&-; exit 0"), -ECHILD, "it ended with status 0" ASKED);
 	expect_failure(SHELL("kill -9 $$"), -ECHILD,
-		       "it was killed, as where memory runs out, at a/b.png");
+		       "it was killed, perhaps for lack of memory, at a/b.png");
 	expect_failure(SHELL("echo Hello, world; cat >/dev/null"), -ECHILD,
 		       "it gave an answer that foldpack(1) does not allow" ASKED);
 	expect_failure(SHELL("printf '\\1\\0\\0\\0\\0\\0\\0\\0\\n'; cat /dev/zero"), -ECHILD,

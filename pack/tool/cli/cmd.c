@@ -81,13 +81,13 @@ int cmd_check_local(const char *output)
 
 	if (output && strcmp(output, "-") == 0)
 		return log_fail(EXIT_USAGE,
-				"-: nothing of this goes to standard output: name a "
-				"file or folder, which may be ./-");
+				"-: standard output is not possible here: name a file "
+				"or folder, which may be ./-");
 	if (!shown)
 		return EXIT_DONE;
 	return log_fail(EXIT_USAGE,
-			"%s: a URL; foldpack writes to this machine only: name a file or folder, "
-			"and copy it afterwards%s%s",
+			"%s: a URL; foldpack writes local files only: name a file or folder, and "
+			"copy it afterwards%s%s",
 			shown, s3 ? ": aws s3 cp NAME " : "", s3 ? shown : "");
 }
 

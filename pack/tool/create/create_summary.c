@@ -266,8 +266,8 @@ static void print_summary(const struct create *create, const struct builder_summ
 			   strerror(-summary->no_mode));
 	if (summary->no_sync)
 		log_notice(
-			"%s: the filesystem brings it to the disk when it sees fit (fsync: %s); "
-			"after a loss of power, 'foldpack verify' tells whether it is whole",
+			"%s: the filesystem does not sync on request (fsync: %s); after a power "
+			"failure, check it with 'foldpack verify'",
 			create->pack, strerror(-summary->no_sync));
 	say_left(create);
 	if (create->counts.kept)

@@ -87,7 +87,7 @@ int decompressed_part(const char *pack, const struct foreign_compressed *from,
 	if (r < 0)
 		return fail_unpacked(pack, r, &why, err);
 	*ret_start = spool_size(*spool) - *ret_len;
-	return behind ? err_set(err, -EBADMSG, "bytes behind the end of what is compressed") : 0;
+	return behind ? err_set(err, -EBADMSG, "bytes after the end of the compressed data") : 0;
 }
 
 /* --- a far file ------------------------------------------------------------------------------- */
@@ -230,7 +230,7 @@ static int end_script(struct script *script, const char *source, struct err *err
 	}
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
 		return err_set(err, -ECANCELED,
-			       "the script that reads it was killed, as where memory runs out");
+			       "the script that reads it was killed, perhaps for lack of memory");
 	if (WIFSIGNALED(status))
 		return err_set(err, -EBADMSG, "damaged: the library that reads it crashes on it");
 	last = strrchr(said.data, '\n');
@@ -283,7 +283,7 @@ static int open_spooled(struct decompressed *d, const char *name, struct reader 
 	if (len == 0)
 		return err_set(err, -EINVAL, "empty, so it is not a tar");
 	if (behind)
-		log_notice("%s: behind the end of what is compressed are %s that are left out",
+		log_notice("%s: %s after the end of the compressed data are left out",
 			   shown ? shown : "", count_noun(behind, "byte", text));
 	if (file)
 		log_detail("%s: decompressed, %s beside %s for as long as this runs",

@@ -24,7 +24,7 @@ int pictures_new(unsigned most, struct pictures **ret)
 			pictures->script.data,	 NULL};
 		const struct coprocess_params params = {
 			.argv = pictures->argv,
-			.name = "Python, which foldpack needs for images that are no JPEGs,",
+			.name = "Python, which foldpack needs for images other than JPEGs,",
 			.way_out = PYTHON_WAY_OUT,
 			.most = most};
 
@@ -57,7 +57,7 @@ static int ask_pil(struct pictures *pictures, const char *path, const char *ques
 
 	if (!pictures->processes)
 		return err_set(err, -ECHILD,
-			       "pictures.py, which foldpack needs for images that are no JPEGs, is "
+			       "pictures.py, which foldpack needs for images other than JPEGs, is "
 			       "not installed beside it");
 	r = coprocesses_ask(pictures->processes, path, question, data, len, ret, err);
 	if (r == -EBADMSG)

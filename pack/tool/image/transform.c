@@ -46,9 +46,10 @@ int transform_check(const struct transform *how, struct err *err)
 	if (how->quality > 100)
 		return err_set(err, -EINVAL, "a quality is 1 to 100");
 	if (how->quality && !makes_jpegs)
-		return err_set(err, -EINVAL,
-			       "a quality is for images that are made: with --resize, --max-side "
-			       "or --store=jpeg");
+		return err_set(
+			err, -EINVAL,
+			"a quality is for images that are encoded: with --resize, --max-side "
+			"or --store=jpeg");
 	return 0;
 }
 

@@ -276,8 +276,8 @@ static int explain(const struct coprocesses *all, struct coprocess *one, int r, 
 		return err_set(err, -ECHILD, "%s ended with status %d while processing %s", name,
 			       WEXITSTATUS(status), path);
 	if (WTERMSIG(status) == SIGKILL)
-		return err_set(err, -ECHILD, "%s was killed, as where memory runs out, at %s", name,
-			       path);
+		return err_set(err, -ECHILD, "%s was killed, perhaps for lack of memory, at %s",
+			       name, path);
 	return err_set(err, -EBADMSG, "%s crashes on it (%s)", name, strsignal(WTERMSIG(status)));
 }
 

@@ -1,4 +1,4 @@
-"""What foldpack asks PIL of images that are no JPEGs: whether it reads one, and to make another.
+"""What foldpack asks PIL of images other than JPEGs: whether it reads one, and to make another.
 
 foldpack runs `python3 pictures.py`, and asks it as it asks any filter (foldpack(1)), but with one
 of these in place of a path:
@@ -279,7 +279,7 @@ def not_read(error):
 def answer(question, data):
     """(verdict, another image)."""
     if MISSING:
-        return (f"failed PIL, which is needed for images that are no JPEGs, is not in "
+        return (f"failed PIL, which is needed for images other than JPEGs, is not in "
                 f"{sys.executable} ({MISSING}): 'pip install pillow', or let FOLDFS_PYTHON name a "
                 "python3 that has it"), b""
     word, *words = question.split()

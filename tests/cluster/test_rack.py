@@ -1,5 +1,5 @@
 """Eight nodes, the proxy of their rack and a store, each in a network of its own, with the
-configuration of foldfs-remote(7). What the store has sent is what its interface has counted."""
+configuration of doc/examples/nginx. What the store has sent is what its interface has counted."""
 
 import contextlib
 import http.client
@@ -136,15 +136,8 @@ def store(cluster, data, place, certificate):
     store.stop()
 
 
-def configuration():
-    """Of the page, as roff has it."""
-    page = (ROOT / "man/foldfs-remote.7").read_text()
-    [text] = re.findall(r"^\.Bd -literal.*\n(user www-data;\n(?:.*\n)*?)\.Ed", page, re.M)
-    return text.replace(r"\&", "").replace(r"\e", "\\")
-
-
 class Rack:
-    """nginx as the page has it, but for where things are."""
+    """nginx as the example has it, but for where things are."""
 
     def __init__(self, network, place, text):
         self.network, self.place, self.process = network, place, None
@@ -176,7 +169,7 @@ class Rack:
 @pytest.fixture
 def rack(cluster, place, certificate):
     authority = certificate.with_name("ca.crt")
-    text = configuration()
+    text = (ROOT / "doc/examples/nginx/nginx.conf").read_text()
     for theirs, ours in {f"server {NAME}:443": f"server {STORE[0]}:443",
                          "/etc/ssl/certs/ca-certificates.crt": os.fspath(authority),
                          "/srv/": f"{place}/"}.items():

@@ -8,7 +8,7 @@
 # Tried: without Slurm, with two jobs at once.
 set -u
 export PATH=/usr/local/bin:/usr/bin:/bin # Slurm sets none
-export http_proxy=${http_proxy-http://rack:8080} # foldfs-remote(7)
+export http_proxy=${http_proxy-http://rack:8080} # ../nginx/nginx.conf
 cache=${FOLDFS_CACHE:-/scratch/foldfs,500G} # of root, with mode 1777
 comment=${SLURM_JOB_COMMENT:-}
 [[ $comment == stage:* ]] || exit 0

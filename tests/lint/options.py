@@ -2,7 +2,8 @@
 """options.py BUILD: --help, the manual pages and the completion say the same, and it is true.
 
 Each option in --help is in the page with the same value, and the other way round; each is
-completed. Other pages name no option that there is not. --help goes to standard output, at most
+completed. Those of foldpack that read packs on servers, or files of other formats, are in pages of
+their own. Other pages name no option that there is not. --help goes to standard output, at most
 80 columns wide; an unknown option is status 2."""
 
 import re
@@ -17,7 +18,8 @@ import source
 WIDTH = 80
 MAN = source.ROOT / "man"
 COMMON = "Options of all commands"
-READERS = "Options of all commands that read a pack"
+LONG = "Options of long commands"
+READERS = MAN / "foldfs-remote.7", MAN / "foldpack-formats.7"
 
 
 class Option(NamedTuple):
@@ -83,6 +85,12 @@ def page_sections(text):
         elif line.startswith(".It"):
             sections[name].append(line)
     return sections
+
+
+def section(page, title):
+    """The lines of the items between .Sh TITLE and the next one."""
+    text = page.read_text().partition(f".Sh {title}\n")[2].partition("\n.Sh ")[0]
+    return [line for line in text.splitlines() if line.startswith(".It")]
 
 
 def page_options(items):
@@ -157,7 +165,8 @@ def help_commands(text):
     return {line.split()[0] for line in rest.partition("\n\n")[0].splitlines()}
 
 
-def check_command(command, paged, shown, known):
+def check_command(command, paged, shown, known, some=()):
+    """`some`: options of the page that not all commands have."""
     help_text = command.run("--help").stdout
     options = [help_option(label) for label in labels(help_text)]
     if help_text.endswith(": foldpack --help.\n"):
@@ -165,7 +174,8 @@ def check_command(command, paged, shown, known):
         options += [option for option in map(help_option, labels(shared)) if option not in options]
     known.append((command, options))
     yield from check_help(command)
-    yield from compare(command.name, options, paged)
+    flags = {option.flags for option in options}
+    yield from compare(command.name, options, paged + [one for one in some if one.flags in flags])
     yield from check_refusal(command)
     yield from check_synopsis(command, help_text, shown)
 
@@ -177,10 +187,14 @@ def check_foldpack(build, known):
     commands = help_commands(main.run("--help").stdout)
     for name in sorted(commands ^ {name for name in sections if name.islower()}):
         yield f"foldpack {name}: is in --help or in the page only"
+    shared = sections[COMMON] + [item for read in READERS for item in section(read, "OPTIONS")]
+    some = page_options(sections[LONG])
     for name in sorted(commands):
-        shared = sections[COMMON] + sections[READERS]
         paged = page_options(sections.get(name, []) + shared)
-        yield from check_command(Command(build, "foldpack", name), paged, shown, known)
+        yield from check_command(Command(build, "foldpack", name), paged, shown, known, some)
+    for option in some:
+        if not any(option in options for _, options in known):
+            yield f"foldpack: {option.written} is in the page and not in --help"
     yield from check_help(main)
     yield from check_refusal(main)
 

@@ -20,7 +20,7 @@ from pictures import jpeg, noise, opened, png, resized, same
 from test_transform import records
 from trees import write
 
-PAGE = foldfs.ROOT / "man/foldpack.1"
+PAGE = foldfs.ROOT / "man/foldpack-images.7"
 LISTENS = """
 import sys
 def part():

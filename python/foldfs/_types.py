@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ReadOptions(TypedDict, total=False):
-    """Of packs on servers, and of files of other formats: foldpack(1)."""
+    """Of packs on servers, and of files of other formats: foldfs-remote(7), foldpack-formats(7)."""
 
     retry: int  # seconds
     endpoint: str

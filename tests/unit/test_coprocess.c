@@ -81,9 +81,9 @@ TEST(what_is_no_answer_is_the_last_one)
 	expect_failure(SHELL("kill -9 $$"), -ECHILD,
 		       "it was killed, perhaps for lack of memory, at a/b.png");
 	expect_failure(SHELL("echo Hello, world; cat >/dev/null"), -ECHILD,
-		       "it gave an answer that foldpack(1) does not allow" ASKED);
+		       "it gave an answer that foldpack-images(7) does not allow" ASKED);
 	expect_failure(SHELL("printf '\\1\\0\\0\\0\\0\\0\\0\\0\\n'; cat /dev/zero"), -ECHILD,
-		       "it gave an answer that foldpack(1) does not allow" ASKED);
+		       "it gave an answer that foldpack-images(7) does not allow" ASKED);
 	expect_failure(SHELL("printf '\\012\\0\\0\\0\\0\\0\\0\\0failed why'; cat /dev/zero"),
 		       -ECHILD, "why");
 	expect_failure(SHELL("exec sleep 1000"), -ECHILD,

@@ -127,10 +127,11 @@ static int take_filtered(const struct create *create, struct item *item, struct 
 	else if (damage)
 		set_bad(item, damage, *answer->why ? answer->why : "the filter says so");
 	else if (strcmp(answer->word, "kept") != 0)
-		return err_set(err, -ECHILD,
-			       "filter '%s' answered '%s' for %s, which foldpack(1) does not "
-			       "define",
-			       create->options.program, answer->word, item->path.data);
+		return err_set(
+			err, -ECHILD,
+			"filter '%s' answered '%s' for %s, which foldpack-images(7) does not "
+			"define",
+			create->options.program, answer->word, item->path.data);
 	else if (!transform_is_wanted(&create->how))
 		create_leave(item, *answer->why ? answer->why : "kept by the filter");
 	return 0;

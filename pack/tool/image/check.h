@@ -24,7 +24,7 @@
 
 enum check_level { CHECK_OFF, CHECK_HEADER, CHECK_DECODE };
 
-/* The classes of damage: words of the bad list and of foldpack(1). */
+/* The classes of damage: words of the bad list and of foldpack-images(7). */
 #define DAMAGE_EMPTY	   "empty"	     /* no bytes */
 #define DAMAGE_NO_IMAGE	   "not-an-image"    /* an image's extension, but not its content */
 #define DAMAGE_TRUNCATED   "truncated"	     /* ends too early */

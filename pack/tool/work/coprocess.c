@@ -259,7 +259,7 @@ static int explain(const struct coprocesses *all, struct coprocess *one, int r, 
 
 	if (r == -EPROTO)
 		return err_set(err, -ECHILD,
-			       "%s gave an answer that foldpack(1) does not allow while "
+			       "%s gave an answer that foldpack-images(7) does not allow while "
 			       "processing %s",
 			       name, path);
 	if (r == -ETIMEDOUT)

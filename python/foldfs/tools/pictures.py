@@ -1,13 +1,14 @@
 """What foldpack asks PIL of images other than JPEGs: whether it reads one, and to make another.
 
-foldpack runs `python3 pictures.py`, and asks it as it asks any filter (foldpack(1)), but with one
-of these in place of a path:
+foldpack runs `python3 pictures.py`, and asks it as it asks any filter (foldpack-images(7)), but
+with one of these in place of a path:
 
     check                           does PIL read all of it, as training code does?
     make WIDTH HEIGHT STORE QUALITY of this size, as 'jpeg', 'bmp' or 'ppm', or as it is: 'keep'
 
 The verdict is a word and a sentence: 'good', 'kept' and why, 'made', 'mask' (the same, of one that
-was resized as a mask), or a word of foldpack(1) for what is damaged; 'failed' ends it all."""
+was resized as a mask), or a word of foldpack-images(7) for what is damaged; 'failed' ends it
+all."""
 
 import io
 import re

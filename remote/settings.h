@@ -36,16 +36,16 @@ static inline uint64_t remote_retry(const struct remote_settings *settings, uint
 		OPT_NUMBER(                                                                      \
 			0, "retry", "SEC", type, member.retry,                                   \
 			"how long to repeat requests that fail (default: 600; in foldfs 30 for " \
-			"files on other machines)"),                                             \
+			"files on network filesystems)"),                                        \
 		OPT_STRING(0, "endpoint", "URL", type, member.endpoint,                          \
 			   "server of s3:// and gs://, instead of Amazon's and Google's"),       \
 		OPT_STRING(0, "region", "NAME", type, member.region, "region of s3:// buckets"), \
 		OPT_STRING(0, "profile", "NAME", type, member.profile,                           \
 			   "credentials and settings of this profile of the AWS tools"),         \
 		OPT_FLAG(0, "anonymous", type, member.anonymous,                                 \
-			 "ask s3:// and gs:// without credentials"),                             \
+			 "send no credentials for s3:// and gs://"),                             \
 		OPT_FLAG(0, "requester-pays", type, member.requester_pays,                       \
-			 "pay for requests to buckets of others"),                               \
+			 "pay for requests to other people's buckets"),                          \
 		OPT_STRING(0, "ca-file", "FILE", type, member.ca_file,                           \
 			   "certificates of the authorities to trust for https")
 

@@ -158,9 +158,9 @@ int foreign_settings_check(const struct foreign_settings *settings, unsigned tak
 #define FOREIGN_OPTIONS(type, member)                                                             \
 	OPT_SHARED("files of other formats"),                                                     \
 		OPT_STRING(0, "schema", "NAME", type, member.schema,                              \
-			   "format of a file that is no pack: see foldpack-formats(7)"),          \
+			   "format of a file that is not a pack: see foldpack-formats(7)"),       \
 		OPT_STRING(0, "classes", "FILE", type, member.classes,                            \
-			   "names of the classes, one a line"),                                   \
+			   "names of the classes, one per line"),                                 \
 		OPT_CHOICE(0, "class-folders", foreign_folders_names, type, member.class_folders, \
 			   "what folders of classes are called: by their names, or by "           \
 			   "labels and names (default: where ImageFolder would else "             \
@@ -168,13 +168,13 @@ int foreign_settings_check(const struct foreign_settings *settings, unsigned tak
 		OPT_FLAG(0, "empty-classes", type, member.empty_classes,                          \
 			 "make folders of classes without an image"),                             \
 		OPT_STRING(0, "names", "FILE", type, member.names,                                \
-			   "names of the files, one a line"),                                     \
+			   "names of the files, one per line"),                                   \
 		OPT_CHOICE(0, "layout", foreign_layout_names, type, member.layout,                \
 			   "what a tar becomes: the tree of its members, or the "                 \
 			   "classes of its samples"),                                             \
 		OPT_STRING(0, "image-key", "NAME", type, member.image_key,                        \
-			   "field of a record that has the image"),                               \
+			   "field of a record with the image"),                                   \
 		OPT_STRING(0, "label-key", "NAME", type, member.label_key,                        \
-			   "field that has the label"),                                           \
+			   "field with the label"),                                               \
 		OPT_STRING(0, "name-key", "NAME", type, member.name_key,                          \
-			   "field that has the name of the file")
+			   "field with the name of the file")

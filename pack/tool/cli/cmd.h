@@ -38,9 +38,9 @@ struct cmd_common {
 	struct pages pages; /* of all files that the command opens */
 };
 
-#define CMD_COMMON_OPTIONS(type)                                                            \
-	OPT_FLAG('q', "quiet", type, common.quiet, "say nothing but why something failed"), \
-		OPT_FLAG('v', "verbose", type, common.verbose, "say more")
+#define CMD_COMMON_OPTIONS(type)                                                       \
+	OPT_FLAG('q', "quiet", type, common.quiet, "print only why something failed"), \
+		OPT_FLAG('v', "verbose", type, common.verbose, "print more")
 
 /* For commands that read a pack, which may be a URL. */
 #define CMD_PACK_OPTIONS(type)                                         \
@@ -51,11 +51,11 @@ struct cmd_common {
 #define CMD_ELSEWHERE "For packs on servers and files of other formats: foldpack --help."
 
 /* For commands that show progress. */
-#define CMD_PROGRESS_OPTIONS(type)                                                         \
-	OPT_FLAG(0, "progress", type, common.progress,                                     \
-		 "show progress every five seconds, where standard error is no terminal"), \
-		OPT_FLAG(0, "progress-json", type, common.progress_json,                   \
-			 "for programs: show it as JSON every second, and no summary")
+#define CMD_PROGRESS_OPTIONS(type)                                             \
+	OPT_FLAG(0, "progress", type, common.progress,                         \
+		 "print progress every five seconds even without a terminal"), \
+		OPT_FLAG(0, "progress-json", type, common.progress_json,       \
+			 "for programs: print it as JSON every second, and no summary")
 
 struct cmd_line {
 	const struct opt_command *command;

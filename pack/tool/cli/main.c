@@ -15,8 +15,8 @@ static const struct command {
 	const char *summary;
 } commands[] = {
 	{"create", cmd_create, "[options] SOURCE PACK", "pack a folder into one file"},
-	{"list", cmd_list, "[options] PACK [PATH]", "show the paths in a pack"},
-	{"info", cmd_info, "[options] PACK", "describe a pack"},
+	{"list", cmd_list, "[options] PACK [PATH]", "list the paths in a pack"},
+	{"info", cmd_info, "[options] PACK", "print a summary of a pack"},
 	{"verify", cmd_verify, "[options] PACK..", "compare every byte with its checksum"},
 	{"cat", cmd_cat, "[options] PACK PATH", "write one file to standard output"},
 	{"diff", cmd_diff, "[options] DIR|OLD PACK", "compare a folder, or a pack, and a pack"},
@@ -24,7 +24,7 @@ static const struct command {
 	{"export", cmd_export, "[options] PACK TARGET", "write another format"},
 	{"fetch", cmd_fetch, "[options] PACK..", "fill the disk cache of foldfs"},
 	{"index", cmd_index, "[options] FILE..", "make the index to publish with a file"},
-	{"report", cmd_report, "[options] PACK -o FILE", "write a page to look at a dataset"},
+	{"report", cmd_report, "[options] PACK -o FILE", "write a page about a dataset"},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -45,7 +45,7 @@ static void print_help(FILE *out)
 	for (size_t i = 0; i < COMMANDS; i++)
 		fprintf(out, "  %-7s %-28s %s\n", commands[i].name, commands[i].synopsis,
 			commands[i].summary);
-	fputs("\nAll take -q and -v; those that read a pack, or what else holds images, also:\n",
+	fputs("\nAll take -q and -v; those that read a pack, or a file of another format, also:\n",
 	      out);
 	opt_help_table(shared, true, out);
 	fputs("\nmore:\n"

@@ -35,7 +35,7 @@ static const struct opt table[] = {
 		   "what to do about a bad input: end with status 1, leave it out and end with "
 		   "status 4, or pack it anyway if it can be read"),
 	OPT_STRING(0, "bad-list", "FILE", struct create_options, bad_list,
-		   "write the bad inputs to FILE, one a line: path, damage, reason"),
+		   "write the bad inputs to FILE, one per line: path, damage, reason"),
 	OPT_GROUP("smaller images"),
 	OPT_NUMBER(0, "resize", "N", struct create_options, resize,
 		   "make the shorter side of larger images N pixels"),
@@ -48,7 +48,7 @@ static const struct opt table[] = {
 	OPT_FLAG(0, "optimize", struct create_options, optimize,
 		 "make JPEGs smaller and baseline, without loss"),
 	OPT_STRING(0, "filter", "COMMAND", struct create_options, program,
-		   "give images to COMMAND first, and take what it makes of them for the files"),
+		   "first replace each image by what COMMAND makes of it"),
 	OPT_LIST(0, "transform", "GLOB", struct create_options, touch,
 		 "which images these options may change; may be given several times"),
 	OPT_GROUP("the pack"),

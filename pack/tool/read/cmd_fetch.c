@@ -28,7 +28,7 @@ struct settings {
 
 static const struct opt options[] = {
 	OPT_STRING(0, "cache-dir", "DIR[,SIZE]", struct settings, cache_dir,
-		   "the disk cache, as foldfs has it"),
+		   "the disk cache, as for foldfs"),
 	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
 		   "check with N threads (default: one per processor, at least 8)"),
 	CMD_PROGRESS_OPTIONS(struct settings),
@@ -41,7 +41,7 @@ static const struct opt_command command = {
 	.synopsis = "[options] --cache-dir=DIR[,SIZE] PACK..",
 	.summary =
 		"Fetches all of each PACK into the disk cache that foldfs will read it from, and\n"
-		"checks it. Goes on where it was interrupted. A file of another format gets\n"
+		"checks it. Continues where it was interrupted. A file of another format gets\n"
 		"checksums in its index.",
 	.examples = "foldpack fetch --cache-dir=/scratch/cache,200G s3://bucket/train.lmdb",
 	.table = options,

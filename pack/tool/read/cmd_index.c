@@ -16,7 +16,7 @@ struct settings {
 
 static const struct opt options[] = {
 	OPT_STRING('o', "output", "FILE", struct settings, output,
-		   "write it as FILE, or into a folder (default: beside the file)"),
+		   "write it as FILE, or into a folder (default: next to the file)"),
 	CMD_PROGRESS_OPTIONS(struct settings),
 	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,
@@ -27,7 +27,7 @@ static const struct opt_command command = {
 	.synopsis = "[options] FILE..",
 	.summary =
 		"Makes the index of each FILE, a tar, TFRecord, parquet or their like, with\n"
-		"checksums: FILE.foldfs-index. Where that lies beside the file on a server,\n"
+		"checksums: FILE.foldfs-index. Where that lies next to the file on a server,\n"
 		"foldfs mounts the file at once.",
 	.examples =
 		"foldpack index 'train-{000000..000146}.tar'\n"

@@ -23,7 +23,7 @@ static const struct opt_command command = {
 	.name = "foldpack info",
 	.synopsis = "[options] PACK",
 	.summary =
-		"Describes PACK: its size, classes, images and layout.\n"
+		"Prints a summary of PACK: size, classes, images, and how it is stored.\n"
 		"With -v also the files and bytes of each class.",
 	.table = options,
 	.elsewhere = CMD_ELSEWHERE,

@@ -14,9 +14,9 @@ struct settings {
 
 static const struct opt options[] = {
 	OPT_FLAG('l', "long", struct settings, detailed,
-		 "show mode, size, width and height, and checksum (XXH3-64; of a file over 1 MiB "
+		 "print mode, size, width and height, and checksum (XXH3-64; of a file over 1 MiB "
 		 "the XXH3-64 of the little-endian checksums of its MiBs) before each path"),
-	OPT_FLAG(0, "json", struct settings, json, "one JSON object a line"),
+	OPT_FLAG(0, "json", struct settings, json, "one JSON object per line"),
 	OPT_FLAG('0', "null", struct settings, nul, "end paths with NUL, not with a newline"),
 	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,
@@ -26,7 +26,7 @@ static const struct opt_command command = {
 	.name = "foldpack list",
 	.synopsis = "[options] PACK [PATH]",
 	.summary =
-		"Shows the paths of all files and links in PACK, or of those at and below PATH,\n"
+		"Lists the paths of all files and links in PACK, or of those at and below PATH,\n"
 		"and of empty folders, which end in a slash.",
 	.table = options,
 	.elsewhere = CMD_ELSEWHERE,

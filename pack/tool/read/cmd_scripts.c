@@ -31,9 +31,9 @@ static const struct opt_command diff_command = {
 	.name = "foldpack diff",
 	.synopsis = "[options] DIR|OLD PACK",
 	.summary =
-		"Compares the tree and the bytes of the folder DIR with those in PACK; or prints\n"
-		"what changed from the pack OLD to PACK, by their indexes. Exit status 0 if\n"
-		"they are the same, 1 if not, 3 if PACK is damaged.",
+		"Compares the tree and the bytes of the folder DIR with those in PACK; or tells\n"
+		"what has changed since the pack OLD, from their indexes. Exit status 0 if they\n"
+		"are the same, 1 if not, 3 if PACK is damaged.",
 	.table = diff_options,
 	.elsewhere = CMD_ELSEWHERE,
 };

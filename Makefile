@@ -463,6 +463,14 @@ bashdir := $(prefix)/share/bash-completion/completions
 zshdir  := $(prefix)/share/zsh/site-functions
 fishdir := $(prefix)/share/fish/vendor_completions.d
 names   := $(notdir $(programs))
+# Below PREFIX, where PYTHON looks for modules; site-packages, if it looks nowhere there. Nothing
+# without a Python.
+find_modules = import sys; prefix = (sys.argv[1:] or [""])[0]; print(next((path for path in \
+	sys.path if path.startswith(prefix + "/lib/python3") and path.endswith("-packages")), \
+	prefix + "/lib/python%d.%d/site-packages" % sys.version_info[:2]))
+moduledir = $(eval moduledir := $(addprefix $(DESTDIR),$(shell $(PYTHON) -c '$(find_modules)' \
+	$(PREFIX))))$(moduledir)
+doctor := $(bindir)/foldfs-doctor
 
 # For 'pip install', anywhere: the programs are static.
 .PHONY: wheel
@@ -476,10 +484,16 @@ install: all $(licenses)
 	for s in $(scripts:$(B)/%=%); do install -D -m 644 $(B)/$$s $(sharedir)/$$s; done
 	$(if $(DESTDIR),,$(call compile,$(sharedir)/sources))
 	install -D -m 644 -t $(preloaddir) $(preload)
+	$(if $(moduledir),install -D -m 644 -t $(moduledir)/foldfs python/foldfs/*.py \
+		python/foldfs/py.typed)
+	$(if $(moduledir),printf '%s\n' '#!$(PYTHON)' 'import sys' \
+		'sys.path.append("$(moduledir:$(DESTDIR)%=%)")' 'from foldfs.doctor import main' \
+		'sys.exit(main())' >$(doctor) && chmod 755 $(doctor))
 	for n in 1 5 7; do install -D -m 644 -t $(mandir)/man$$n man/*.$$n; done
 	install -D -m 644 -t $(docdir) README.md NEWS LICENSE
 	$(if $(licenses),install -D -m 644 -t $(docdir)/licenses $(licenses)/*)
-	for f in $$(find doc -type f); do install -D -m 644 $$f $(docdir)/$${f#doc/}; done
+	for f in $$(find doc -type f ! -name results.csv); do \
+		install -D -m 644 $$f $(docdir)/$${f#doc/}; done
 	install -D -m 644 -t $(unitdir) packaging/systemd/*.service
 	install -D -m 644 $(B)/completion/foldfs.bash $(bashdir)/foldfs
 	install -D -m 644 $(B)/completion/foldfs.fish $(fishdir)/foldfs.fish
@@ -492,7 +506,8 @@ uninstall:
 		$(addprefix $(bashdir)/,$(names)) $(names:%=$(fishdir)/%.fish) \
 		$(patsubst packaging/systemd/%,$(unitdir)/%,$(wildcard packaging/systemd/*.service)) \
 		$(foreach n,1 5 7,$(patsubst man/%,$(mandir)/man$(n)/%,$(wildcard man/*.$(n))))
-	rm -rf $(docdir) $(sharedir) $(preloaddir)
+	rm -f $(doctor)
+	rm -rf $(docdir) $(sharedir) $(preloaddir) $(addsuffix /foldfs,$(moduledir))
 
 include packaging/packages.mk
 

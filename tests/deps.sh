@@ -11,15 +11,15 @@ purpose=${1:-build}
 
 build='gcc make pkg-config libc6-dev libfuse3-dev fuse3 liblmdb-dev libxxhash-dev libjson-c-dev
     libjpeg-dev libarchive-dev zlib1g-dev nettle-dev libcurl4-openssl-dev
-    libncurses-dev'
+    libncurses-dev python3'
 static='g++ libsnappy-dev libzstd-dev liblz4-dev liblzma-dev libbz2-dev libacl1-dev libssl-dev
     libc-ares-dev dpkg-dev debian-archive-keyring'
-demo='python3 python3-torch python3-torchvision python3-pil python3-numpy'
+demo='python3-torch python3-torchvision python3-pil python3-numpy'
 check="$demo libcmocka-dev clang clang-format lmdb-utils mandoc python3-pytest python3-pytest-xdist
     python3-pyte python3-lmdb python3-opencv python3-h5py python3-numcodecs libsnappy1v5 rsync
     acl attr tar findutils util-linux nginx-light libnginx-mod-http-lua python3-venv strace zip
     zsh fish"
-cluster="python3 python3-pytest nginx-light libnginx-mod-http-lua iproute2 openssl"
+cluster="python3-pytest nginx-light libnginx-mod-http-lua iproute2 openssl"
 analyze='clang-tidy cppcheck'
 bench="$demo squashfuse squashfs-tools erofs-utils fio python3-lmdb"
 

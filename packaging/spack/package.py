@@ -3,7 +3,7 @@
 #
 # A Spack package: copy this to packages/foldfs/ of a repository of your own, and run
 # `spack dev-build foldfs@0.1.0` in the sources.
-# Not tried with Spack. Tried: that it is Python, and that make takes these words.
+# Not tested with Spack. Tested: that it is Python, and that make takes these words.
 from spack.package import *
 
 
@@ -28,7 +28,7 @@ class Foldfs(MakefilePackage):
     depends_on("ncurses")
     depends_on("xxhash")
     depends_on("nettle")
-    depends_on("python", type="run")
+    depends_on("python", type=("build", "run"))
     depends_on("curl")  # loaded, by the rpath, when a pack is on a server
     depends_on("python@3.8:", type="run")  # for files of other formats
 
@@ -36,4 +36,5 @@ class Foldfs(MakefilePackage):
 
     @property
     def install_targets(self):
-        return ["install", f"PREFIX={self.prefix}"]
+        return ["install", f"PREFIX={self.prefix}",
+                f"PYTHON={self.spec['python'].command.path}"]

@@ -93,9 +93,27 @@ def test_uninstall_removes_what_install_made(place):
             "share/doc/foldfs/LICENSE", "share/doc/foldfs/examples/slurm/prolog.sh",
             "share/bash-completion/completions/foldpack", "share/zsh/site-functions/_foldfs",
             "share/fish/vendor_completions.d/foldstat.fish",
-            "lib/foldfs/foldfs-preload.so", "lib/systemd/system/foldfs@.service"} <= made
+            "lib/foldfs/foldfs-preload.so", "lib/systemd/system/foldfs@.service",
+            "bin/foldfs-doctor"} <= made
+    assert any(name.endswith("-packages/foldfs/doctor.py") for name in made)
+    assert "share/doc/foldfs/results.csv" not in made
     run(*words, "uninstall", env=env)
     assert not [path for path in place.rglob("*") if not path.is_dir()]
+
+
+@pytest.mark.plain
+def test_install_brings_the_module_and_the_doctor(place):
+    """Of the Python that make is told; below a prefix where that looks for none, the doctor knows
+    where it is."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    run("make", "-C", ROOT, "-o", "all", f"PREFIX={place}", f"PYTHON={sys.executable}", "install",
+        env=env)
+    [module] = place.glob("lib/python3*/*-packages")
+    assert run(place / "bin/foldfs-doctor", "--help").out.startswith("usage: foldfs-doctor")
+    env |= {"PYTHONPATH": str(module), "PATH": f"{place / 'bin'}:{env['PATH']}"}
+    said = run(sys.executable, "-B", "-c", "import foldfs._commands as made\n"
+               "print(made.__file__, made.command('foldpack'))", env=env).out
+    assert said == f"{module}/foldfs/_commands.py {place}/bin/foldpack\n"
 
 
 def map_of(place, archive):

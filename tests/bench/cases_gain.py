@@ -1,16 +1,15 @@
 """What a user gains: a first epoch, shuffled, from each storage and of files of each size, foldfs
-beside loose files; and photos packed with --resize 256 beside the loose originals."""
+compared with loose files."""
 
 import contextlib
 
 from cases_cold import PART, network, seconds_for_peers
 from peers import FOLDFS, LOOSE_FILES, Foldfs, Scene
 from profiles import Group
-from report import FILES_READ, LOOSE, OURS, Measure
+from report import FILES_READ, Measure
 
 THREADS = {"hdd": 4, "gp3": 4, "sata": 4, "nvme": 2, "net": 8}
 SIDES = {"106 KB": 0, "27 KB": 256, "3 KB": 64}
-RESIZED = "106 KB, packed with --resize 256"
 
 
 @contextlib.contextmanager
@@ -34,8 +33,6 @@ def rate_of(bench, device, tree, peer, number):
 def gain(bench):
     builds = (FOLDFS, *(Foldfs(name) for name in bench.against))
     for device, threads in THREADS.items():
-        resized = Measure(f"{device}, {RESIZED}, {threads} threads", FILES_READ, "files/s",
-                          (), device)
         for size, side in SIDES.items():
             title = f"{device}, {size}, {threads} threads"
             if bench.only not in title:
@@ -43,10 +40,5 @@ def gain(bench):
             tree = bench.small_photos(side) if side else bench.photos()
             rate = Measure(title, FILES_READ, "files/s", (), device)
             for number, peer in bench.turns((*builds, LOOSE_FILES)):
-                found = rate_of(bench, device, tree, peer, number)
-                rate.add(peer.name, found)
-                if (size, peer.name) in (("106 KB", LOOSE), ("27 KB", OURS)):
-                    resized.add(peer.name, found)
+                rate.add(peer.name, rate_of(bench, device, tree, peer, number))
             yield rate
-        if OURS in resized.values and LOOSE in resized.values:
-            yield resized

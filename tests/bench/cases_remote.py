@@ -16,7 +16,7 @@ from report import OURS, Measure, Target
 DELAY_MS, RATE_MB = 30, 50  # remote.md: a store in the same region
 WORKERS = 8
 MEMORY = 0.1  # of the data
-GETS, OFF, CURL, LOCAL = "a GET a file", "oracle=off", "curl, same ranges", \
+GETS, OFF, CURL, LOCAL = "one GET per file", "oracle=off", "curl, same ranges", \
     "foldfs, the pack on the disk"
 STORE = f"store {DELAY_MS} ms, {RATE_MB} MB/s a connection, memory {MEMORY:.0%}"
 KNOWN = f"{STORE}, seed 42"

@@ -53,7 +53,7 @@ def read_file(path):
 
 
 class Gets(Dataset):
-    """A GET a file, each worker over a connection of its own that it keeps."""
+    """One GET per file, each worker over a connection of its own that it keeps."""
 
     def __init__(self, names, url):
         with open(names) as lines:

@@ -1,10 +1,9 @@
 #!/usr/bin/python3
 """figures.py [--check] [REPORT.csv...]: the figures of README.md and doc/measured.md and their
-chart, made of doc/results.csv, which has the rounds; and README's table of others, that of
-doc/compare.md.
+chart, made of doc/results.csv, which has the rounds and the machine of each.
 
-A REPORT.csv is what `make bench` leaves: of what is shown, its figures take the place of those in
-doc/results.csv. --check changes nothing, and says what does not agree: status 1."""
+A REPORT.csv is what `make bench` leaves: its figures replace those in doc/results.csv, of what the
+pages show. --check changes nothing and prints what does not agree: status 1."""
 
 import argparse
 import csv
@@ -15,21 +14,27 @@ import statistics
 import sys
 from pathlib import Path
 
+import cases_cold
 import cases_epochs
 import cases_foreign
-import cases_gain
 import cases_remote
 from charts import Ratios, Row, chart
+from harness import SQUASHFUSE
 from report import FILES_READ, LOOSE, OURS, between, number, times
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS, CHART = "doc/results.csv", "doc/gain.svg"
-COLUMNS = ("section", "measure", "unit", "system", "values", "date", "commit")
+COLUMNS = ("section", "measure", "unit", "system", "values", "date", "machine",
+           "commit")
 DEVICES = {"hdd": "hard disk, 120 requests/s", "gp3": "cloud volume, 3,000 requests/s",
            "net": "network, 0.5 ms a request", "sata": "SSD, 12,000 requests/s",
-           "nvme": "NVMe, as it is"}
-FAR = "web server, 30 ms away, 8 workers, beside a GET a file"
-GPU = "ResNet-50 on an H100, 16 processors, images/s"
+           "nvme": "NVMe"}
+SERVER = "web server 30 ms away, compared with one GET per file"
+GPU = "ResNet-50 on an H100, images/s"
+BUSY, SLOW = "NVMe, both processors busy", "NVMe, processors half as fast"
+DECODED = "NVMe, images decoded"
+SIZES = "106 KB", "27 KB", "3 KB"
+USUAL = "2 x Intel(R) Xeon(R) Processor, 24 GiB"  # the machine of doc/measured.md
 
 
 # --- results -------------------------------------------------------------------------------------
@@ -37,7 +42,7 @@ GPU = "ResNet-50 on an H100, 16 processors, images/s"
 @dataclasses.dataclass
 class Result:
     values: list  # of the rounds; of old results the lowest, the median and the highest
-    when: str  # date, commit
+    when: str  # date, commit, and the machine if it is not the usual one
 
     @property
     def median(self):
@@ -45,7 +50,7 @@ class Result:
 
     def cell(self):
         low, high = number(min(self.values)), number(max(self.values))
-        return number(self.median) + (f" ({low} to {high})" if low != high else "")
+        return number(self.median) + (f" ({low}–{high})" if low != high else "")
 
 
 class Results:
@@ -58,12 +63,12 @@ class Results:
         return row["section"], row["measure"], row["system"]
 
     def take(self, path, wanted):
-        """Of what is shown, what a report has."""
+        """What a report has of what is shown, and of what is there."""
         with open(path, newline="") as file:
             for row in csv.DictReader(file):
                 if row["quick"] == "yes":
                     sys.exit(f"figures: {path}: of a quick run")
-                if self.key(row) in wanted:
+                if self.key(row) in wanted | self.rows.keys():
                     self.rows[self.key(row)] = row
 
     def write(self, path):
@@ -74,8 +79,11 @@ class Results:
 
     def get(self, section, measure, system):
         row = self.rows.get((section, measure, system))
-        return row and Result([float(value) for value in row["values"].split()],
-                              f"{row['date'].split()[0]}, {row['commit']}")
+        if not row:
+            return None
+        where = "" if row["machine"] == USUAL else f"; {row['machine']}"
+        return Result([float(value) for value in row["values"].split()],
+                      f"{row['date'].split()[0]}, {row['commit']}{where}")
 
 
 # --- what is shown -------------------------------------------------------------------------------
@@ -96,35 +104,63 @@ class Line:
     def words(self):
         return (self.label or self.section.split(", ", 1)[1]) + self.more
 
+    def size(self):
+        return next((size for size in SIZES if size in self.section), SIZES[0])
 
+
+def of_row(row, epoch=0):
+    heading = BUSY if row.busy else DECODED if row.decode else ""
+    return Line(row.title(), f"epoch {epoch}", f", epoch {epoch + 1}" if row.epochs > 1 else "",
+                heading)
+
+
+# The second lines of a cloud volume are those for which no run draws its seed yet.
 FRONT = (
-    *(Line(row.title(), heading="NVMe, images decoded" if row.decode else "")
-      for row in cases_epochs.FRONT),
+    *map(of_row, cases_epochs.FRONT),
+    *(of_row(row) for row in cases_epochs.ROWS
+      if row.busy or row.device == "gp3" and row.side and not row.ranks),
+    Line("nvme, 106 KB, 1 worker, seed drawn, processors half as fast", heading=SLOW,
+         label="106 KB, 1 worker, seed drawn"),
     Line("a GPU, 14 workers", "trained", heading=GPU),
-    Line(cases_remote.KNOWN, "epoch", heading=FAR, label="106 KB, seed 42",
+    Line(cases_remote.KNOWN, "epoch", heading=SERVER, label="106 KB, 8 workers, seed 42",
          other=cases_remote.GETS))
 
 
 def known_orders():
-    for row in cases_epochs.ROWS:
-        for epoch in range(row.epochs):
-            yield Line(row.title(), f"epoch {epoch}",
-                       f", epoch {epoch + 1}" if row.epochs > 1 else "")
+    """Photos as they are, on a disk that is read in the order of need."""
+    return [of_row(row, epoch) for row in cases_epochs.ROWS for epoch in range(row.epochs)
+            if not row.side and row.seed == "42" and row.device != "sata"
+            and (row.device == "hdd" or not row.memory)]
 
 
-def gains():
-    for device, threads in cases_gain.THREADS.items():
-        for size in (*cases_gain.SIDES, cases_gain.RESIZED):
-            yield Line(f"{device}, {size}, {threads} threads", FILES_READ)
+def others():
+    for device, threads in (("hdd", 4), ("gp3", 4), ("sata", 4), ("nvme", 1), ("nvme", 2),
+                            ("nvme", 8)):
+        words = f"{threads} thread" + "s" * (threads > 1)
+        yield Line(f"{device}, {words}", FILES_READ, heading="106 KB, files/s",
+                   label=f"{DEVICES[device]}; {words}")
 
 
-# block of doc/measured.md: (lines, systems beside foldfs)
+CACHED = [Line(f"{name}, shuffled, 2 threads", FILES_READ, heading="files/s, 2 threads",
+               label=name, other=other)
+          for name, other in (("First touch, pack or image in memory", SQUASHFUSE),
+                              ("Steady state", SQUASHFUSE), ("Warm", LOOSE))] + [
+    *(Line("A tree of 1,281,167 small files", f"find, {time} time", heading="seconds",
+           label=f"find, 1,281,167 files, {time} time", other=SQUASHFUSE)
+      for time in ("first", "second")),
+    Line("Packing 20,000 photos, 2.1 GB, source in memory", "command", heading="seconds",
+         label="packing 2.1 GB", other="mksquashfs")]
+
+
+# block of doc/measured.md: (lines, systems compared with foldfs)
 TABLES = {
-    "known orders": ([*known_orders()], (cases_epochs.OFF, LOOSE)),
-    "C reader": ([*gains()], (LOOSE,)),
-    "foreign": ([Line(cases_foreign.title(device), "bytes only")
+    "known orders": (known_orders(), (cases_epochs.OFF, LOOSE)),
+    "others": ([*others()], (LOOSE, SQUASHFUSE, cases_cold.LMDB_NAMES[0])),
+    "cached": (CACHED, ()),
+    "foreign": ([Line(cases_foreign.title(device), "bytes only", heading="106 KB, 2 workers",
+                      label=DEVICES[device])
                  for device in cases_foreign.DEVICES], (cases_foreign.READER,)),
-    "far": ([Line(cases_remote.KNOWN, "epoch", heading="from the server", label="first epoch")],
+    "server": ([Line(cases_remote.KNOWN, "epoch", heading="from the server", label="first epoch")],
             (cases_remote.OFF, cases_remote.GETS, cases_remote.CURL)),
     "disk cache": ([Line(cases_remote.WITH_CACHE, "first epoch", heading="from the server",
                          label="first epoch"),
@@ -137,11 +173,16 @@ TABLES = {
 def shown():
     """The keys of all that is shown."""
     found = [(line, (OURS, line.other)) for line in FRONT]
-    found += [(line, (OURS, *others)) for lines, others in TABLES.values() for line in lines]
+    found += [(line, (OURS, *(names or [line.other]))) for lines, names in TABLES.values()
+              for line in lines]
     return {(line.section, line.measure, system) for line, systems in found for system in systems}
 
 
 # --- as Markdown and as a chart ------------------------------------------------------------------
+
+def span(low, high):
+    return between(low, high).replace(" to ", "–")
+
 
 def ratio_of(ours, other):
     """(of the medians, lowest / highest, highest / lowest) of the rounds"""
@@ -161,25 +202,36 @@ def grouped(results, lines, others=None):
 
 
 def summary(results):
-    """README's: the medians of each kind of storage, and how far its rounds lie apart."""
+    """README's: a row for each kind of storage, the medians, and how far the rounds lie apart."""
+    yield f"| storage | {' | '.join(SIZES)} |"
+    yield "|---|" + "---|" * len(SIZES)
     for heading, lines in grouped(results, FRONT).items():
-        medians, low, high = zip(*(ratio_of(ours, other) for _, ours, (other,) in lines))
-        rounds, middle = between(min(low), max(high)), between(min(medians), max(medians))
-        yield f"- {heading}: **{middle} x**" + (f" ({rounds})" if rounds != middle else "")
+        cells = []
+        for size in SIZES:
+            found = [ratio_of(ours, other) for line, ours, (other,) in lines if line.size() == size]
+            cells.append("")
+            if found:
+                medians, low, high = zip(*found)
+                middle, rounds = span(min(medians), max(medians)), span(min(low), max(high))
+                cells[-1] = f"**{middle}**" + (f" ({rounds})" if rounds != middle else "")
+        yield f"| {heading} | {' | '.join(cells)} |"
 
 
 def table(results, lines, others=None):
     """A column for each of the others, or for what each line is compared with and the ratio."""
-    names = others or ["loose files, or as stated", "foldfs / that"]
+    names = others or ["compared with", "ratio"]
     yield f"| | foldfs | {' | '.join(names)} | measured |"
     yield "|---|" + "---|" * (len(names) + 2)
     for heading, found in grouped(results, lines, others).items():
         yield f"| **{heading}** |" + " |" * (len(names) + 2)
         for line, ours, theirs in found:
-            cells = [other.cell() if other else "" for other in theirs]
+            cells = [other.cell() + (f"; {other.when}" if other.when != ours.when else "")
+                     if other else "" for other in theirs]
+            if not others and line.other != LOOSE:
+                cells[0] = f"{line.other}: {cells[0]}"
             if not others:
                 middle, low, high = ratio_of(ours, *theirs)
-                rounds = between(low, high)
+                rounds = span(low, high)
                 cells.append(times(middle) + (f" ({rounds})" if rounds != times(middle) else ""))
             yield f"| {line.words()} | {ours.cell()} | {' | '.join(cells)} | {ours.when} |"
 
@@ -206,9 +258,7 @@ def filled(text, blocks):
 def made(results):
     """{file: what it should be}"""
     tables = {name: table(results, *content) for name, content in TABLES.items()}
-    others = [line for line in (ROOT / "doc/compare.md").read_text().splitlines()
-              if line.startswith("|")]
-    blocks = {"README.md": {"gain": summary(results), "others": others},
+    blocks = {"README.md": {"gain": summary(results)},
               "doc/measured.md": {"front": table(results, FRONT), **tables}}
     return {CHART: picture(results),
             **{file: filled((ROOT / file).read_text(), found) for file, found in blocks.items()}}

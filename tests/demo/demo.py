@@ -200,7 +200,7 @@ def server(data, work):
         with Far(work) as url, mounted(f"{url}/images.lmdb") as path:
             return rate_of(lambda: folder_loader(path))
 
-    row(f"a web server {AWAY_S * 1000:.0f} ms away, a GET a file", gets, mount)
+    row(f"a web server {AWAY_S * 1000:.0f} ms away, one GET per file", gets, mount)
 
 
 def rounds(data, pack, work):

@@ -351,7 +351,7 @@ def test_what_prologs_stage_is_there_without_the_store(cluster, data, store, pro
 @pytest.mark.parametrize("number", [0, 1], ids=["disk cache", "sbcast"])
 @needs("bash", "curl")
 def test_scripts_of_jobs(cluster, data, store, proxied, place, slurm, number):
-    script = re.findall("```sh\n(.*?)```", (ROOT / "doc/cluster.md").read_text(), re.S)[number]
+    script = re.findall("```sh\n(.*?)```", (ROOT / "doc/slurm.md").read_text(), re.S)[number]
     for theirs, ours in {"/scratch/$USER": f"{place}", "http://rack:8080": os.environ["http_proxy"],
                          "in1k.lmdb\n": "x.lmdb\n", "https://": "http://"}.items():
         script = script.replace(theirs, ours)

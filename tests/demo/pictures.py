@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""pictures.py: makes README's pictures of a real run: doc/live.svg, the terminal of foldstat -w
-beside a DataLoader whose pack is 30 ms away; doc/report.png, a page of foldpack report, where
-chromium is.
+"""pictures.py: makes the pictures of doc/slurm.md of a real run: doc/live.svg, the terminal of
+foldstat -w while a DataLoader reads a pack 30 ms away; doc/report.png, a page of foldpack report,
+where chromium is.
 Needs python3-pyte; images are those of make demo.
 
   BUILD=DIR   where the programs are, and what is kept (build)"""

@@ -2,7 +2,7 @@
 # Apptainer (and Singularity 3.6 or later) mounts, and hands the open /dev/fuse to a foldfs that is
 # in the image ("container:") or on this machine ("host:").
 #     run.sh IMAGE.sif PACK COMMAND [ARG..]
-# Tried: Apptainer 1.4.5 (Debian sid), of a user, IMAGE a folder with static programs. Without
+# Tested: Apptainer 1.4.5 (Debian sid), of a user, IMAGE a folder with static programs. Without
 # --no-pid, some runs hung while they mounted.
 set -eu
 image=$1 pack=$(realpath "$2")

@@ -2,7 +2,7 @@
 # Slurm, Epilog= in slurm.conf: unmounts what prolog.sh mounted, in use or not.
 # root follows no path that the user could have changed: what is in the folder, only the user
 # unmounts and removes.
-# Tried: Slurm 22.05.8 (Debian 12); a job that ends, and one that is cancelled with a mount in use,
+# Tested: Slurm 22.05.8 (Debian 12); a job that ends, and one that is cancelled with a mount in use,
 # after it has put a link to a mount of root in place of the other.
 set -u
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin # Slurm sets none

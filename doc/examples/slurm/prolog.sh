@@ -4,7 +4,7 @@
 # The job finds them in /run/foldfs/$SLURM_JOB_ID/in1k and so on. The daemons are slurmd's: they do
 # not count against the memory of the job, so --pool bounds them. A failure here drains the node, so
 # a pack that cannot be mounted is none: the job sees that the folder is missing.
-# Tried: Slurm 22.05.8 (Debian 12), one node, proctrack/linuxproc.
+# Tested: Slurm 22.05.8 (Debian 12), one node, proctrack/linuxproc.
 set -u
 export PATH=/usr/local/bin:/usr/bin:/bin # Slurm sets none
 comment=${SLURM_JOB_COMMENT:-}

@@ -5,7 +5,7 @@
 # The job mounts them with the same --cache-dir; jobs of a user on a node share a copy. A failure
 # here drains the node, so what cannot be copied, the job reads from the store.
 # PrologEpilogTimeout must be longer than this waits.
-# Tried: without Slurm, with two jobs at once.
+# Tested: without Slurm, with two jobs at once.
 set -u
 export PATH=/usr/local/bin:/usr/bin:/bin # Slurm sets none
 export http_proxy=${http_proxy-http://rack:8080} # ../nginx/nginx.conf

@@ -224,7 +224,7 @@ int dataset_open(const char *path, struct dataset **ret, struct err *err)
 	int r = reader_file_open(path, &reader);
 
 	if (r == -EISDIR)
-		return err_set(err, r, "a directory, not a pack");
+		return err_set(err, r, "a folder, not a pack");
 	if (r == -EINVAL)
 		return err_set(err, r, "not a regular file");
 	if (r < 0)

@@ -444,7 +444,7 @@ static int list_dataset(struct listing *listing, const struct hub_name *parts, s
 	if (r == 0)
 		r = url_parse(url.data, &server);
 	if (r == -EINVAL)
-		return err_set(err, r, "HF_ENDPOINT is no URL");
+		return err_set(err, r, "HF_ENDPOINT is not a URL");
 	if (r == 0)
 		r = bearer_new(url.data, false, listing->settings, &listing->auth, err);
 	while (r == 0) {

@@ -61,7 +61,7 @@ static int refuse_absent(const char *name, int error, struct err *err)
 		return error;
 	if (scheme && name_has_scheme(name, "file"))
 		return err_set(err, -ENOENT,
-			       "no file of this machine: that is file:///PATH, with %%25 for a "
+			       "not a local file: that is file:///PATH, with %%25 for a "
 			       "percent sign");
 	if (scheme)
 		return err_set(err, -ENOENT,
@@ -105,7 +105,7 @@ static int open_local_file(const char *path, struct reader **ret, struct err *er
 	if (r == -ENOENT || r == -ENOTDIR)
 		return refuse_absent(path, r, err);
 	if (r == -EISDIR)
-		return err_set(err, r, "a directory, not a pack");
+		return err_set(err, r, "a folder, not a pack");
 	return r == -EINVAL ? err_set(err, r, "not a regular file") : r;
 }
 

@@ -94,7 +94,7 @@ int token_find(const struct url *server, const struct remote_settings *settings,
 		}
 		r = text ? set_text(ret, text) : 1;
 		if (r == -EINVAL)
-			return err_set(err, r, "%s is no token", variables[i][0]);
+			return err_set(err, r, "%s is not a token", variables[i][0]);
 		if (r == 1 && file) {
 			free(ret->file);
 			ret->file = strdup(file);

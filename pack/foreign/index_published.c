@@ -224,7 +224,7 @@ int index_published_write(struct reader *index, const char *path, mode_t mode, s
 		return r;
 	all = index_whole_seal(&whole);
 	if (!may_replace(path))
-		return err_set(err, -EEXIST, "is there, and is no index; nothing was written");
+		return err_set(err, -EEXIST, "exists and is not an index; nothing was written");
 	fd = io_put(path, mode, &all, 1);
 	return fd < 0 ? fd : 0;
 }

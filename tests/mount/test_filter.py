@@ -106,7 +106,8 @@ BROKEN = {
     "no-such-command-at-all 2>/dev/null": "ended with status 127 while processing a.jpg",
     "kill -9 $$": "was killed, perhaps for lack of memory, at a.jpg",
     "kill -SEGV $$": "a.jpg: filter 'kill -SEGV $$' crashes on it (Segmentation fault)",
-    "echo Hello, world": "gave an answer that foldpack-images(7) does not allow while processing a.jpg",
+    "echo Hello, world":
+        "gave an answer that foldpack-images(7) does not allow while processing a.jpg",
     "cat": "filter 'cat' answered 'a.jpg' for a.jpg, which foldpack-images(7) does not define",
     r"printf '\16\0\0\0\0\0\0\0failed no eggs\0\0\0\0\0\0\0\0'; cat >&2": "x.lmdb: no eggs\n",
 }

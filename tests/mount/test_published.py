@@ -381,11 +381,11 @@ def test_only_an_index_is_replaced(tar, place):
     assert index_of(tar).read_bytes() == first
     for other in b"a text", tar.read_bytes():
         index_of(tar).write_bytes(other)
-        assert "is there, and is no index; nothing was written" in index(tar, status=1).err
+        assert "exists and is not an index; nothing was written" in index(tar, status=1).err
         assert index_of(tar).read_bytes() == other
     index_of(tar).unlink()
     index_of(tar).symlink_to(place / "elsewhere")
-    assert "is no index" in index(tar, status=1).err
+    assert "is not an index" in index(tar, status=1).err
     assert not (place / "elsewhere").exists()
 
 

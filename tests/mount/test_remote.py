@@ -969,8 +969,8 @@ def test_a_list_on_a_server_names_what_is_on_that_kind_of_server(data, listing, 
 
 @pytest.mark.parametrize("url, said", [
     ("hf://datasets/x", "hf://datasets/x: no file of a dataset on the Hub: hf://datasets/OWNER/"),
-    ("file://host/tmp/x.lmdb", "file://host/tmp/x.lmdb: no file of this machine: that is file:///"),
-    ("file:///tmp/100%.lmdb", "no file of this machine: that is file:///PATH, with %25 for a perc"),
+    ("file://host/tmp/x.lmdb", "file://host/tmp/x.lmdb: not a local file: that is file:///"),
+    ("file:///tmp/100%.lmdb", "not a local file: that is file:///PATH, with %25 for a perc"),
     ("ftp://ali:sesame@host/x", "ftp://host/x: ftp:// is not read: https://, http://, s3://, gs"),
     ("https:/host/x", "no such file; a URL begins with https://"),
     ("S3:/bucket/x", "no such file; a URL begins with s3://"),

@@ -434,7 +434,7 @@ TEST_OF(f, files_that_are_no_lmdb_are_named_so)
 
 	expect_refused(f, -ENOENT, "No such file or directory");
 	assert_done(mkdir(f->path, 0755));
-	expect_refused(f, -EISDIR, "a directory, not a pack");
+	expect_refused(f, -EISDIR, "a folder, not a pack");
 	assert_done(rmdir(f->path));
 	assert_done(mkfifo(f->path, 0644));
 	expect_refused(f, -EINVAL, "not a regular file");

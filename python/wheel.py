@@ -38,6 +38,8 @@ Classifier: Topic :: System :: Filesystems
 Requires-Python: >=3.8
 Provides-Extra: hdf5
 Requires-Dist: h5py; extra == "hdf5"
+Provides-Extra: images
+Requires-Dist: pillow; extra == "images"
 Provides-Extra: zarr
 Requires-Dist: numcodecs; extra == "zarr"
 Description-Content-Type: text/markdown

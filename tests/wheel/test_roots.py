@@ -112,7 +112,8 @@ def test_pip_installs_it(root):
 def test_a_folder_is_packed_and_made_again(installed, images):
     installed.give(images[0])
     installed.run("python", "-c", """import foldfs
-assert foldfs.pack("images", "made.lmdb", check="decode")["files"] == 64
+assert foldfs.pack("images", "made.lmdb")["files"] == 64
+assert foldfs.pack("images", "jpegs.lmdb", check="decode", include=["*.JPEG"])["files"] > 0
 assert foldfs.verify("made.lmdb")[0]["bad"] == []
 foldfs.extract("made.lmdb", "again")
 """)

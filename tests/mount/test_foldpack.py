@@ -917,7 +917,7 @@ def test_cat_writes_files_only(src, pack):
     assert run("cat", pack, "d/a").stdout == b"bytes\0\n"
     assert run("cat", pack, "second").stdout == b"bytes\0\n"
     assert run("cat", pack, "empty").stdout == b""
-    assert f"{pack}: d: a directory; name" in run("cat", pack, "d", status=1).err
+    assert f"{pack}: d: a folder; name" in run("cat", pack, "d", status=1).err
     assert f"{pack}: link: a symbolic link to 'd/a'" in run("cat", pack, "link", status=1).err
     assert f"{pack}: x: not in the pack" in run("cat", pack, "x", status=1).err
 

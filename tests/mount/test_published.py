@@ -392,7 +392,7 @@ def test_only_an_index_is_replaced(tar, place):
 def test_it_goes_where_the_output_says(tar, web, place):
     publish(web, tar)
     (place / "out").mkdir()
-    assert "'--output' names a file or folder" in index(web.url(tar.name), status=1).err
+    assert "give a local '--output'" in index(web.url(tar.name), status=1).err
     index("-o", place / "out", web.url(tar.name) + "?token=secret")
     index("--output", place / "one", tar)
     assert (place / "out" / index_of(tar).name).exists() and (place / "one").exists()

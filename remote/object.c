@@ -75,25 +75,25 @@ static const struct retry_rule *rule_of(const struct object_read *read,
 
 /* --- what the user hears ---------------------------------------------------------------------- */
 
-static void say(const struct object *object, const char *format, ...)
+static void say(const struct object_group *group, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static void say(const struct object *object, const char *format, ...)
+static void say(const struct object_group *group, const char *format, ...)
 {
 	SCOPE(buf_release) struct buf line = BUF_INIT;
 	va_list args;
 
-	buf_addf(&line, "%s: ", object->shown);
+	buf_addf(&line, "%s: ", group->shown);
 	va_start(args, format);
 	buf_addv(&line, format, args);
 	va_end(args);
-	if (object->settings->notice && buf_error(&line) == 0)
-		object->settings->notice(line.data);
+	if (group->settings->notice && buf_error(&line) == 0)
+		group->settings->notice(line.data);
 }
 
 static uint64_t patience(const struct object *object)
 {
-	uint64_t seconds = remote_retry(object->settings, REMOTE_RETRY);
+	uint64_t seconds = remote_retry(object->group->settings, REMOTE_RETRY);
 
 	return object->arrived ? seconds : min(seconds, OBJECT_OPENING);
 }
@@ -101,47 +101,50 @@ static uint64_t patience(const struct object *object)
 /* Tells the user, once for each outage of a server. */
 static void note_read_failure(struct object *object, const char *why)
 {
+	struct object_group *group = object->group;
 	uint64_t now = clock_ns();
 
-	if (!object->failing_since)
-		object->failing_since = now;
-	if (object->said || now - object->failing_since < OUTAGE_NS || !http_speak(object->client))
+	if (!group->failing_since)
+		group->failing_since = now;
+	if (group->said || now - group->failing_since < OUTAGE_NS || !http_speak(group->client))
 		return;
-	object->said = true;
-	say(object, "%s; asking again for up to %" PRIu64 " s", why, patience(object));
+	group->said = true;
+	say(group, "%s; asking again for up to %" PRIu64 " s", why, patience(object));
 }
 
-static void note_success(struct object *object)
+static void note_success(struct object_group *group)
 {
-	uint64_t since = object->failing_since, outage = since ? clock_ns() - since : 0;
+	uint64_t since = group->failing_since, outage = since ? clock_ns() - since : 0;
 
-	object->failing_since = 0;
+	group->failing_since = 0;
 	if (outage >= OUTAGE_NS)
-		http_hurry(object->client);
-	if (!object->said)
+		http_hurry(group->client);
+	if (!group->said)
 		return;
-	object->said = false;
-	http_hush(object->client);
-	say(object, "answers again, after %" PRIu64 " s", outage / CLOCK_SECOND);
+	group->said = false;
+	http_hush(group->client);
+	say(group, "answers again, after %" PRIu64 " s", outage / CLOCK_SECOND);
 }
 
 /* While a pack is being opened, the caller reports the error. A server that refuses some requests
  * must not fill the log. */
 static void note_end(struct object *object, const struct err *why, int error)
 {
+	struct object_group *group = object->group;
 	uint64_t now = clock_ns();
 
 	pthread_mutex_lock(&object->lock);
 	object->why = *why;
 	pthread_mutex_unlock(&object->lock);
-	if (object->said || error == -ESTALE || error == -ECANCELED || !is_object_open(object) ||
-	    (object->given_up && now - object->given_up < AGAIN_NS) || !http_speak(object->client))
+	if (group->many || group->said || error == -ESTALE || error == -ECANCELED ||
+	    !is_object_open(object) || (group->given_up && now - group->given_up < AGAIN_NS) ||
+	    !http_speak(group->client))
 		return;
-	object->said = true;
-	object->given_up = now;
-	if (!object->failing_since)
-		object->failing_since = now;
-	say(object, "%s", why->text);
+	group->said = true;
+	group->given_up = now;
+	if (!group->failing_since)
+		group->failing_since = now;
+	say(group, "%s", why->text);
 }
 
 /* --- what comes next -------------------------------------------------------------------------- */
@@ -183,7 +186,7 @@ static struct http_verdict ask_again(struct object_read *read, const struct http
 		read->tries = 0;
 	read->got = read->transfer.got;
 	read->hops = 0;
-	if (atomic_load(&object->cancelled))
+	if (atomic_load(&object->group->cancelled))
 		return fail_read(read, -ECANCELED);
 	waited = (now - read->failed) / CLOCK_SECOND;
 	if (waited >= most)
@@ -317,7 +320,9 @@ static struct http_verdict take_range(struct object_read *read, const struct htt
 	uint64_t got = read->transfer.got, wanted = min(atomic_load(&object->size), TAGS_HEAD);
 
 	object->arrived = true;
-	note_success(object);
+	if (object->plain)
+		atomic_store(&object->group->plain, true);
+	note_success(object->group);
 	if (looked) {
 		if (read->turn == object->turn)
 			read->error = object_take_tags(object, outcome->answer.headers, 0);
@@ -342,7 +347,7 @@ static struct http_verdict read_finished(struct http_transfer *transfer,
 		rule = &replaced;
 	object_end_look(read);
 	if (outcome->answer.status)
-		histogram_add(&read->object->first_byte, outcome->first_byte_us);
+		histogram_add(&read->object->group->first_byte, outcome->first_byte_us);
 	if (refuses_condition(read, outcome)) {
 		read->object->plain = true;
 		return (struct http_verdict){.again = true};
@@ -397,49 +402,92 @@ void object_get(struct object *object, const struct iovec *iov, int count,
 	read->range = *range;
 	read->done = done;
 	read->arg = arg;
-	http_submit(object->client, &read->transfer);
+	http_submit(object->group->client, &read->transfer);
 }
 
-int object_new(const char *shown, struct object_auth *auth, const struct remote_settings *settings,
-	       struct remote *remote, struct object **ret, struct err *err)
+int object_group_new(const char *shown, const char *url, const struct remote_settings *settings,
+		     struct remote *remote, struct object_group **ret, struct err *err)
 {
-	struct object *object = calloc(1, sizeof(*object));
+	struct object_group *group = calloc(1, sizeof(*group));
 	struct http *http;
 	int r;
+
+	if (!group)
+		return -ENOMEM;
+	group->settings = settings;
+	group->shown = strdup(shown);
+	r = group->shown ? remote_join(remote, settings, &http, err) : -ENOMEM;
+	if (r == 0) {
+		group->remote = remote;
+		r = http_client_new(http, url, &group->client);
+	}
+	if (r < 0) {
+		object_group_free(group);
+		return r;
+	}
+	*ret = group;
+	return 0;
+}
+
+void object_group_free(struct object_group *group)
+{
+	if (!group)
+		return;
+	http_client_free(group->client);
+	if (group->remote)
+		remote_leave(group->remote);
+	free(group->shown);
+	free(group);
+}
+
+void object_group_stats(struct object_group *group, struct reader_stats *ret)
+{
+	http_stats(group->client, ret);
+	ret->first_byte_p50_us = histogram_quantile(&group->first_byte, 0.5);
+	ret->first_byte_p99_us = histogram_quantile(&group->first_byte, 0.99);
+}
+
+int object_new(struct object_group *group, struct object_auth *auth, struct object **ret)
+{
+	struct object *object = calloc(1, sizeof(*object));
 
 	if (!object) {
 		auth->ops->free(auth);
 		return -ENOMEM;
 	}
+	object->group = group;
 	object->auth = auth;
-	object->settings = settings;
 	atomic_store(&object->size, UINT64_MAX);
 	pthread_mutex_init(&object->lock, NULL);
-	object->shown = strdup(shown);
-	r = object->shown ? remote_join(remote, settings, &http, err) : -ENOMEM;
-	if (r == 0) {
-		object->remote = remote;
-		r = http_client_new(http, auth->url, &object->client);
-	}
-	if (r < 0) {
-		object_free(object);
-		return r;
-	}
 	*ret = object;
 	return 0;
+}
+
+/* It has been there, so what fails is asked for again for as long as of one that has arrived. */
+void object_preset(struct object *object, uint64_t size, const char *etag, bool linked,
+		   int64_t modified)
+{
+	struct object_tags *tags = &object->tags;
+	bool strong = !linked && retry_etag_is_strong(etag);
+	time_t time = (time_t)modified;
+	struct tm tm;
+
+	if (strlen(etag) < TAGS_TEXT)
+		memcpy(linked ? tags->linked : tags->etag, etag, strlen(etag) + 1);
+	if (!strong && time > 0 && gmtime_r(&time, &tm))
+		strftime(tags->modified, TAGS_TEXT, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+	object->plain = !strong || atomic_load(&object->group->plain);
+	object->arrived = true;
+	atomic_store(&object->size, size);
 }
 
 void object_free(struct object *object)
 {
 	if (!object)
 		return;
-	http_client_free(object->client);
-	if (object->remote)
-		remote_leave(object->remote);
 	object->auth->ops->free(object->auth);
 	pthread_mutex_destroy(&object->lock);
 	free(object->tags.url);
 	free(object->redirect);
-	free(object->shown);
 	free(object);
 }

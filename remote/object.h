@@ -4,8 +4,7 @@
  * for with If-Match, and checked. Once the object has been replaced, all reads fail with -ESTALE.
  * What fails is asked for again (retry.h) for as long as the settings say, longer by the time that
  * the bytes that came take at HTTP_PACE; before a range has arrived, for OBJECT_OPENING at most.
- *
- * The struct is for reader_remote.c, object.c and object_ask.c.
+ * The structs are for reader_remote.c, prefix.c, object.c and object_ask.c.
  *
  * Threads: any may call object_get(). object_free() is called alone. */
 #pragma once
@@ -38,33 +37,42 @@ struct object_tags {
 	size_t head_len;	      /* which are so many; 0: they have not been seen */
 };
 
-struct object {
+/* What objects share that are read as one; or of one alone. */
+struct object_group {
 	char *shown;
-	struct object_auth *auth;
 	const struct remote_settings *settings;
 	struct remote *remote;
 	struct http_client *client;
 	struct histogram first_byte; /* us */
-	atomic_bool stale;	     /* it was replaced, for good */
 	atomic_bool cancelled;	     /* nothing is asked for again; see http_cancel() */
-	_Atomic uint64_t size;	     /* UINT64_MAX: not known yet, and neither are these: */
-	uint64_t named;	   /* another object at the URL has another number, in any process; 0:
-			      the server gives neither a strong ETag nor Last-Modified */
-	uint64_t modified; /* ns; 0: not known */
+	bool many;	   /* who reads says what is wrong with one; outages are said here */
+	atomic_bool plain; /* conditions are refused where they hold */
+
+	/* Of the thread of transfers alone: */
+	uint64_t failing_since; /* since when nothing has succeeded, ns; 0: nothing has failed */
+	bool said;		/* the user was told */
+	uint64_t given_up;	/* when the user was last told that a read was, ns; 0: never */
+};
+
+struct object {
+	struct object_group *group;
+	struct object_auth *auth;
+	atomic_bool stale;     /* it was replaced, for good */
+	_Atomic uint64_t size; /* UINT64_MAX: not known yet, and neither are these: */
+	uint64_t named;	       /* another object at the URL has another number, in any process; 0:
+				  the server gives neither a strong ETag nor Last-Modified */
+	uint64_t modified;     /* ns; 0: not known */
 
 	pthread_mutex_t lock;
 	struct err why; /* protected by lock: the last reason why a range could not be read */
 
 	/* What follows belongs to the thread of transfers alone. */
 	struct object_tags tags;
-	bool plain;		/* conditions are refused where they hold: answers tell */
-	char *redirect;		/* where the object's URL redirects to; NULL: nowhere */
-	unsigned turn;		/* changes when that, or the URL itself, does */
-	bool vouched;		/* the object's own server says that it is the same there */
-	uint64_t failing_since; /* since when nothing has succeeded, ns; 0: nothing has failed */
-	bool arrived;		/* a range has, as a whole */
-	bool said;		/* the user was told */
-	uint64_t given_up;	/* when the user was last told that a read was, ns; 0: never */
+	bool plain;	/* conditions are refused where they hold: answers tell */
+	char *redirect; /* where the object's URL redirects to; NULL: nowhere */
+	unsigned turn;	/* changes when that, or the URL itself, does */
+	bool vouched;	/* the object's own server says that it is the same there */
+	bool arrived;	/* a range has, as a whole */
 };
 
 /* Called once, in the thread of transfers or the caller's. `result`: bytes read, or -errno. */
@@ -76,11 +84,23 @@ struct object_range {
 	const atomic_bool *ahead; /* nobody waits for it yet; NULL: somebody does */
 };
 
-/* `shown` names the object in notices. Takes over `auth`, even on failure. Settings and `remote`
- * must outlive the object. Sends nothing yet. Returns 0, -ENOSYS or -ENOMEM. */
-int object_new(const char *shown, struct object_auth *auth, const struct remote_settings *settings,
-	       struct remote *remote, struct object **ret, struct err *err);
-/* NULL is fine. */
+/* `shown` is the name in notices, and `url` of the server. Settings and `remote` must outlive the
+ * group. Sends nothing yet. Returns 0, -ENOSYS or -ENOMEM. */
+int object_group_new(const char *shown, const char *url, const struct remote_settings *settings,
+		     struct remote *remote, struct object_group **ret, struct err *err);
+/* Cancels what is under way. NULL is fine. */
+void object_group_free(struct object_group *group);
+
+void object_group_stats(struct object_group *group, struct reader_stats *ret);
+
+/* Takes over `auth`, even on failure. The group must outlive the object. Returns 0 or -ENOMEM. */
+int object_new(struct object_group *group, struct object_auth *auth, struct object **ret);
+/* Says before the first read which object it is, as a listing does: `etag` with its quotes, or "";
+ * `linked`: it is X-Linked-ETag. Without a strong one, the time counts: seconds since 1970, or 0.
+ */
+void object_preset(struct object *object, uint64_t size, const char *etag, bool linked,
+		   int64_t modified);
+/* Also in the `done` of the last read. NULL is fine. */
 void object_free(struct object *object);
 
 /* Reads a range into iov, which may have gaps (base/reader.h); its struct and memory stay until
@@ -142,6 +162,10 @@ static inline const char *object_url(const struct object *object)
 /* object_ask.c. As struct http_transfer_ops has them. */
 int object_prepare(struct http_transfer *transfer, struct http_message *ret);
 bool object_accept(struct http_transfer *transfer, unsigned status, const char *headers);
+
+/* Adds the headers of the credentials, if the message goes to the server of the object's own URL:
+ * no other gets secrets. Returns 0 or -errno. */
+int object_sign(struct object_auth *auth, struct http_message *message);
 
 /* The transfer goes on with what it is for. Without a look, does nothing. */
 void object_end_look(struct object_read *read);

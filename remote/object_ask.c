@@ -103,9 +103,8 @@ int object_take_tags(struct object *object, const char *headers, uint64_t total)
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
-/* Secrets go to the server of the object's own URL only. A proxy would see what is meant for this
- * machine itself. */
-static int sign(struct object_auth *auth, struct http_message *message)
+/* A proxy would see what is meant for this machine itself. */
+int object_sign(struct object_auth *auth, struct http_message *message)
 {
 	struct url url SCOPE(url_release) = {0};
 	struct url first SCOPE(url_release) = {0};
@@ -179,7 +178,7 @@ static int ask(struct object_read *read, struct http_message *message)
 	if (r == 0 && count && !object->plain)
 		r = add_condition(&object->tags, message);
 	read->conditional = r == 1;
-	return r < 0 ? r : sign(object->auth, message);
+	return r < 0 ? r : object_sign(object->auth, message);
 }
 
 int object_prepare(struct http_transfer *transfer, struct http_message *ret)
@@ -195,7 +194,7 @@ int object_prepare(struct http_transfer *transfer, struct http_message *ret)
 	if (atomic_load(&object->stale))
 		return -ESTALE;
 	r = refresh ? object_refresh_look(refresh, &read->why) : 0;
-	if (r == -EAGAIN && !atomic_load(&object->cancelled))
+	if (r == -EAGAIN && !atomic_load(&object->group->cancelled))
 		return r;
 	if (r == -EAGAIN) /* nobody waits any more */
 		r = err_set(&read->why, -ECANCELED, "no credentials");

@@ -28,6 +28,7 @@ struct kept {
 
 struct reader_remote {
 	struct reader reader;
+	struct object_group *group;
 	struct object *object;
 	struct remote_settings once; /* those of a reader that asks for nothing again */
 	struct remote *engine;	     /* its lock comes before the reader's */
@@ -227,7 +228,7 @@ static int remote_prepare(struct reader *reader, enum reader_io io)
 	(void)io;
 	unlist_ends(remote_of(reader));
 	forget_kept(remote_of(reader), false);
-	atomic_store(&remote_of(reader)->object->cancelled, false);
+	atomic_store(&remote_of(reader)->group->cancelled, false);
 	return 0;
 }
 
@@ -277,10 +278,10 @@ static void remote_submit(struct reader *reader, struct reader_request *request)
 
 static void remote_cancel(struct reader *reader)
 {
-	struct object *object = remote_of(reader)->object;
+	struct object_group *group = remote_of(reader)->group;
 
-	atomic_store(&object->cancelled, true);
-	http_cancel(object->client);
+	atomic_store(&group->cancelled, true);
+	http_cancel(group->client);
 }
 
 static ssize_t remote_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
@@ -355,16 +356,12 @@ static void remote_hints(const struct reader *reader, struct reader_hints *ret)
 
 static void remote_stats(struct reader *reader, struct reader_stats *ret)
 {
-	struct object *object = remote_of(reader)->object;
-
-	http_stats(object->client, ret);
-	ret->first_byte_p50_us = histogram_quantile(&object->first_byte, 0.5);
-	ret->first_byte_p99_us = histogram_quantile(&object->first_byte, 0.99);
+	object_group_stats(remote_of(reader)->group, ret);
 }
 
 static void remote_rest(struct reader *reader)
 {
-	http_end(remote_of(reader)->object->client);
+	http_end(remote_of(reader)->group->client);
 }
 
 static void remote_free(struct reader *reader)
@@ -372,10 +369,11 @@ static void remote_free(struct reader *reader)
 	struct reader_remote *remote = remote_of(reader);
 
 	unlist_ends(remote);
-	if (remote->object)
-		http_end(remote->object->client);
+	if (remote->group)
+		http_end(remote->group->client);
 	forget_kept(remote, false);
 	object_free(remote->object);
+	object_group_free(remote->group);
 	pthread_cond_destroy(&remote->come);
 	pthread_mutex_destroy(&remote->lock);
 	free(remote);
@@ -467,7 +465,11 @@ int reader_remote_open(const char *shown, struct object_auth *auth, unsigned how
 		remote->once.retry = 0;
 		settings = &remote->once;
 	}
-	r = object_new(shown, auth, settings, engine, &remote->object, &why);
+	r = object_group_new(shown, auth->url, settings, engine, &remote->group, &why);
+	if (r < 0)
+		auth->ops->free(auth);
+	else
+		r = object_new(remote->group, auth, &remote->object);
 	if (r == 0)
 		r = get_ends(remote, how & READER_WHOLE, &why);
 	if (r < 0) {

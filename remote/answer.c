@@ -126,6 +126,20 @@ static int take_value(const char **at, char **ret)
 	return 0;
 }
 
+static bool is_object(const char *at)
+{
+	return at[strspn(at, " \t\r\n")] == '{';
+}
+
+/* What follows the name of an object, and a dot, in the name of what is wanted; NULL: it is not in
+ * there. */
+static const char *inside(const char *wanted, const char *name)
+{
+	size_t len = strlen(name);
+
+	return strncmp(wanted, name, len) == 0 && wanted[len] == '.' ? wanted + len + 1 : NULL;
+}
+
 /* Of members of the same name, the first that is kept counts. */
 static int take_object(const char **at, const char *const *names, char **ret, size_t count)
 {
@@ -136,15 +150,18 @@ static int take_object(const char **at, const char *const *names, char **ret, si
 	do {
 		SCOPE_FREE char *name = NULL;
 		char **wanted = NULL;
+		const char *deeper = NULL;
 		int r = take_character(at, '"') ? take_string(at, &name) : -EINVAL;
 
 		if (r == 0 && !take_character(at, ':'))
 			r = -EINVAL;
-		for (size_t i = 0; r == 0 && i < count; i++)
-			if (!ret[i] && strcmp(name, names[i]) == 0)
+		for (size_t i = 0; r == 0 && i < count && !deeper; i++) {
+			deeper = ret[i] || !is_object(*at) ? NULL : inside(names[i], name);
+			if (deeper || (!ret[i] && strcmp(name, names[i]) == 0))
 				wanted = &ret[i];
+		}
 		if (r == 0)
-			r = take_value(at, wanted);
+			r = deeper ? take_object(at, &deeper, wanted, 1) : take_value(at, wanted);
 		if (r < 0)
 			return r;
 	} while (take_character(at, ','));

@@ -9,8 +9,8 @@
 int answer_json(const char *text, const char *name, char **ret);
 
 /* The texts of some members of the next object of an array, which begins at *at: at '[' the first
- * time. ret[i] stays NULL if there is no such text. The caller frees them in any case.
- * Returns 0, 1 (there are no more), -EINVAL or -ENOMEM. */
+ * time. The name "a.b" is that of b in the object a. ret[i] stays NULL if there is no such text.
+ * The caller frees them in any case. Returns 0, 1 (there are no more), -EINVAL or -ENOMEM. */
 int answer_json_next(const char **at, const char *const *names, char **ret, size_t count);
 
 /* The text between <name> and the next <, with &amp; and other entities replaced. Returns 0, 1

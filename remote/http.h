@@ -81,6 +81,7 @@ struct http_outcome {
 	struct object_answer answer; /* status is 0 if no answer came */
 	const char *redirect;	     /* the whole URL that a 3xx leads to; NULL: none */
 	const char *reason;	     /* libcurl's words; "": none */
+	bool cropped;		     /* lines are missing in the headers, which were too many */
 	uint64_t first_byte_us;	     /* until the answer began */
 	uint64_t retry_after;	     /* seconds, as the server asks; 0: it does not */
 };

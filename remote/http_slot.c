@@ -24,6 +24,8 @@ static size_t take_header(char *data, size_t size, size_t count, void *context)
 	if (slot->headers_len + count < HTTP_HEADERS) {
 		memcpy(slot->headers_text + slot->headers_len, data, count);
 		slot->headers_len += count;
+	} else {
+		slot->cropped = true;
 	}
 	slot->headers_text[slot->headers_len] = '\0';
 	return count;
@@ -173,7 +175,8 @@ static enum http_end end_of(const struct http_slot *slot, CURLcode code)
 
 void http_slot_outcome(struct http_slot *slot, CURLcode code, struct http_outcome *ret)
 {
-	struct http_outcome outcome = {.end = end_of(slot, code), .reason = slot->reason};
+	struct http_outcome outcome = {
+		.end = end_of(slot, code), .reason = slot->reason, .cropped = slot->cropped};
 	char *redirect = NULL;
 	curl_off_t first = 0, after = 0;
 
@@ -291,7 +294,7 @@ int http_slot_send(struct http_slot *slot, struct http_transfer *transfer, CURLM
 	if (r < 0)
 		return r;
 	slot->transfer = transfer;
-	slot->decided = slot->accepted = slot->cut_off = false;
+	slot->decided = slot->accepted = slot->cut_off = slot->cropped = false;
 	slot->headers_len = slot->header_bytes = slot->body_len = 0;
 	slot->headers_text[0] = slot->reason[0] = '\0';
 	if (add_header(slot, "Accept-Encoding: identity") < 0 ||

@@ -17,6 +17,7 @@ struct http_slot {
 
 	bool decided, accepted; /* whether the body goes into the transfer's memory */
 	bool cut_off;		/* we ended it: the rest of the body is not wanted */
+	bool cropped;		/* lines are missing in headers_text */
 	size_t headers_len, body_len;
 	size_t header_bytes; /* of all lines that came */
 	char headers_text[HTTP_HEADERS], body[BOUND_REFUSAL + 1], reason[CURL_ERROR_SIZE];

@@ -7,7 +7,8 @@
  *	hf://datasets/ORG/in1k			all of one kind that can be mounted, if there is one
  *
  * '*' leaves out '/'. A file whose path is the pattern is the only one. Found names are appended,
- * each with a NUL at its end. `fetch_from` is fetch(), except in tests. */
+ * each with a NUL at its end. `fetch_from`, which credentials are asked by, is fetch(), except in
+ * tests. */
 #pragma once
 
 #include "remote/credentials.h"
@@ -23,5 +24,5 @@ int s3_list(const char *name, const struct remote_settings *settings,
 	    credentials_fetch_fn *fetch_from, struct remote *remote, struct buf *ret,
 	    struct err *err);
 /* The same, and -ENOENT if files of several kinds may be meant. */
-int hub_list(const char *name, const struct remote_settings *settings,
-	     credentials_fetch_fn *fetch_from, struct buf *ret, struct err *err);
+int hub_list(const char *name, const struct remote_settings *settings, struct remote *remote,
+	     struct buf *ret, struct err *err);

@@ -92,7 +92,7 @@ int name_list(const char *name, const struct remote_settings *settings, struct r
 		return s3_list(name, settings, fetch, remote, ret, err);
 	if (!name_has_scheme(name, "hf") || !hub_is_pattern(name))
 		return 1;
-	return hub_list(name, settings, fetch, ret, err);
+	return hub_list(name, settings, remote, ret, err);
 }
 
 static int open_local_file(const char *path, struct reader **ret, struct err *err)

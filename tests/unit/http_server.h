@@ -38,11 +38,14 @@ enum answer {
 
 struct http_server;
 
+/* Returns whether the connection goes on. */
+typedef bool reply_fn(struct http_server *server, int fd, const char *text);
 typedef enum answer answer_fn(struct http_server *server, unsigned request, const char *text);
 
 struct http_server {
 	uint64_t size;	   /* of the object */
 	atomic_int etag;   /* its version */
+	reply_fn *reply;   /* answers everything; NULL: what follows does */
 	answer_fn *answer; /* NULL: the first `good` get ANSWER_RANGE, the next what `then` says */
 	unsigned good;
 	enum answer then;
@@ -78,6 +81,17 @@ static inline bool send_status(int fd, const char *status)
 	int len = snprintf(text, sizeof(text), "HTTP/1.1 %s\r\nContent-Length: 0\r\n\r\n", status);
 
 	return send_all(fd, text, (size_t)len);
+}
+
+/* `headers`: lines, each with its end. */
+static inline bool send_text(int fd, const char *headers, const char *text, size_t len)
+{
+	char head[65536];
+	int n = snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n%s\r\n",
+			 len, headers);
+
+	return send(fd, head, (size_t)n, MSG_NOSIGNAL | (len ? MSG_MORE : 0)) == n &&
+	       send_all(fd, text, len);
 }
 
 /* "a-b" and "-n". */
@@ -139,6 +153,8 @@ static inline bool answer_request(struct http_server *server, int fd, const char
 					    : server->then;
 	char none;
 
+	if (server->reply)
+		return server->reply(server, fd, text);
 	switch (answer) {
 	case ANSWER_RANGE:
 	case ANSWER_CUT:

@@ -5,14 +5,14 @@
 #include "remote/bounds.h"
 #include "remote/listing.h"
 #include "tests/unit/aws_home.h"
-#include "tests/unit/test.h"
+#include "tests/unit/http_server.h"
 #include <errno.h>
 
 /* Each page has names of this length, as many as fit, unless `keys` is all that there is; and goes
  * on, if that is said. */
 static struct {
 	size_t len;
-	const char *keys, *next;
+	const char *keys, *next, *end;
 	unsigned asked;
 } server;
 
@@ -26,40 +26,47 @@ static int add_names(struct buf *ret, const char *before, const char *after)
 	return r;
 }
 
-static int answer(const struct fetch *request, unsigned *ret_status, struct buf *ret,
-		  struct err *err)
+static bool answer(struct http_server *http, int fd, const char *text)
 {
-	bool hub = strstr(request->url, "/api/datasets/");
+	SCOPE(buf_release) struct buf body = BUF_INIT, headers = BUF_INIT;
+	bool hub = strstr(text, "/api/datasets/");
 
-	(void)err;
 	server.asked++;
-	*ret_status = 200;
-	buf_release(ret);
-	buf_adds(ret, hub ? "[{}" : "<ListBucketResult>");
+	buf_adds(&body, hub ? "[{}" : "<ListBucketResult>");
 	if (server.keys)
-		buf_adds(ret, server.keys);
+		buf_adds(&body, server.keys);
 	else if (hub)
-		add_names(ret, ",{\"type\":\"file\",\"path\":\"", "\"}");
+		add_names(&body, ",{\"type\":\"file\",\"path\":\"", "\"}");
 	else
-		add_names(ret, "<Key>", "</Key>");
+		add_names(&body, "<Contents><Key>", "</Key></Contents>");
+	buf_adds(&headers, "");
 	if (hub && server.next)
-		buf_addf(request->ret_headers,
-			 "\r\nLink: <https://huggingface.co/api/datasets/%s>; rel=\"next\"\r\n",
-			 server.next);
+		buf_addf(&headers, "Link: <http://127.0.0.1:%u/api/datasets/%s>; rel=\"next\"\r\n",
+			 http->port, server.next);
 	if (!hub && server.next)
-		buf_addf(ret, "<NextContinuationToken>%s</NextContinuationToken>", server.next);
-	return buf_adds(ret, hub ? "]" : "</ListBucketResult>");
+		buf_addf(&body, "<NextContinuationToken>%s</NextContinuationToken>", server.next);
+	buf_adds(&body, hub ? "]" : server.end ?: "</ListBucketResult>");
+	return send_text(fd, headers.data, body.data, body.len);
 }
 
 static int list(const char *name, struct buf *ret, struct err *err)
 {
 	static struct remote engine = REMOTE_INIT;
-	const struct remote_settings settings = {.anonymous = true};
+	struct http_server *http = server_new(0);
+	char endpoint[64];
+	const struct remote_settings settings = {.anonymous = true, .endpoint = endpoint};
+	int r;
 
+	http->reply = answer;
+	server_start(http);
+	snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%u", http->port);
+	setenv("HF_ENDPOINT", endpoint, 1);
 	server.asked = 0;
 	*err = (struct err){0};
-	return hub_is_pattern(name) ? hub_list(name, &settings, answer, ret, err)
-				    : s3_list(name, &settings, answer, &engine, ret, err);
+	r = hub_is_pattern(name) ? hub_list(name, &settings, &engine, ret, err)
+				 : s3_list(name, &settings, fetch, &engine, ret, err);
+	server_stop(http);
+	return r;
 }
 
 static const char *const patterns[] = {"hf://datasets/o/n/d/*.tar", "hf://datasets/o/n",
@@ -107,13 +114,19 @@ TEST(a_name_is_not_as_long_as_a_page)
 
 TEST(what_names_the_next_page_is_no_page)
 {
-	SCOPE_FREE char *next = calloc(1, BOUND_NEXT + 2);
+	SCOPE_FREE char *next = calloc(1, 20 * KIB + 1);
 
 	server.keys = "";
-	server.next = memset(next, 'n', BOUND_NEXT + 1);
+	server.next = memset(next, 'n', 20 * KIB);
+	next[BOUND_NEXT + 1] = '\0';
 	for (size_t i = 0; i < 4; i++)
-		is_refused(patterns[i], -EMSGSIZE, "what names its next page has over 16 KiB", 1);
+		is_refused(patterns[i], -EMSGSIZE, "what names its next page has over 4 KiB", 1);
+	next[BOUND_NEXT + 1] = 'n'; /* more than is kept of headers */
+	for (size_t i = 0; i < 4; i++)
+		is_refused(patterns[i], -EMSGSIZE, "what names its next page has over 4 KiB", 1);
 }
+
+#define KEY(text) "<Contents><Key>" text "</Key></Contents>"
 
 static void lists(const char *keys, const char *expected)
 {
@@ -130,10 +143,26 @@ static void lists(const char *keys, const char *expected)
 
 TEST(keys_are_decoded_if_the_server_has_encoded_them)
 {
-	lists("<Key>a+b%2B</Key><Key>c%20d</Key>", "s3://b/a+b%2B s3://b/c%20d");
-	lists("<EncodingType>url</EncodingType><Key>a+b%2B</Key><Key>c%20d</Key>",
+	lists(KEY("a+b%2B") KEY("c%20d"), "s3://b/a+b%2B s3://b/c%20d");
+	lists("<EncodingType>url</EncodingType>" KEY("a+b%2B") KEY("c%20d"),
 	      "s3://b/a b+ s3://b/c d");
-	lists("<EncodingType></EncodingType><Key>a&amp;b&#x2b;&#39;</Key>", "s3://b/a&b+'");
+	lists("<EncodingType>url</EncodingType>" KEY("a%00b") KEY("c"), "s3://b/c");
+	lists("<EncodingType></EncodingType>" KEY("a&amp;b&#x2b;&#39;"), "s3://b/a&b+'");
+}
+
+TEST(a_listing_that_is_not_whole_is_none)
+{
+	server.next = NULL;
+	server.keys = "<IsTruncated>true</IsTruncated>";
+	is_refused("s3://b/*", -EPROTO, "its listing goes on, and the server does not say how", 1);
+	server.keys = "<Contents><Key>a</Key>";
+	is_refused("s3://b/*", -EPROTO, "the listing is cut", 1);
+	server.keys = KEY("a");
+	server.end = "<Contents>";
+	is_refused("s3://b/*", -EPROTO, "the listing is cut", 1);
+	server.end = NULL;
+	server.keys = KEY("other");
+	is_refused("s3://b/d/*", -EPROTO, "its listing has what was not asked for", 1);
 }
 
 static int clear(void **state)

@@ -1,0 +1,61 @@
+/* Pages of a server's listing, many at a time.
+ *
+ * What may pass, as an overload or a connection that breaks, is asked for again, as retry.h has it,
+ * for as long as an object is that is being opened.
+ *
+ * Threads: one asks and takes. The functions of `auth` are called in the thread of transfers, until
+ * pages_free(). */
+#pragma once
+
+#include "base/err.h"
+#include "remote/http.h"
+#include "remote/object_auth.h"
+#include "remote/remote.h"
+
+#define PAGE_ANY_KEY "x" /* an object of a bucket, whose URL leads to that of the bucket */
+
+struct pages;
+
+struct page {
+	struct http_transfer transfer; /* first */
+	struct pages *pages;
+	struct page *next;
+	char *ask;
+	void *of;	      /* whatever the one who asks needs to know */
+	char *headers, *body; /* of the answer, with a NUL at the end of the latter */
+	bool cropped;	      /* lines are missing in the headers */
+	int error;	      /* why there is no page; 0: there is one */
+	struct err why;
+
+	/* What follows belongs to page.c: */
+	struct iovec iov;
+	char *from;	 /* the URL of the object of `auth` when it was asked for */
+	bool authorized; /* that has added headers */
+	uint64_t failed; /* when it first was, ns; 0: it was not */
+	unsigned tries, refusals;
+};
+
+/* What an answer means that is not a page. Called in the thread of transfers. Returns 0: the page
+ * is asked for again at once; or -errno. `authorized`: the request had credentials. */
+typedef int page_refused_fn(struct object_auth *auth, const struct object_answer *answer,
+			    bool authorized, struct err *err);
+
+/* All must outlive the pages. Sends nothing yet. Returns 0, -ENOSYS or -ENOMEM. */
+int pages_new(struct object_auth *auth, page_refused_fn *refused,
+	      const struct remote_settings *settings, struct remote *remote, struct pages **ret,
+	      struct err *err);
+/* After pages_end(), and when all have been taken. NULL is fine. */
+void pages_free(struct pages *pages);
+
+/* Asks for a page: a URL of the server of `auth`, or the query, with its '?', of the bucket where
+ * `auth` has the key PAGE_ANY_KEY. The text, from malloc, is taken over in any case. Returns 0 or
+ * -ENOMEM. */
+int pages_ask(struct pages *pages, char *ask, void *of);
+/* Waits for the next page that comes, in any order, or does not: see its error, as -EMSGSIZE (it
+ * has more than BOUND_PAGE). The caller frees it. NULL: none is under way. */
+struct page *pages_next(struct pages *pages);
+/* All that are under way come, at once, without being pages. */
+void pages_end(struct pages *pages);
+
+void page_free(struct page *page); /* NULL is fine */
+void page_release(struct page **page);

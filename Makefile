@@ -337,7 +337,7 @@ soak-readers: all
 # What has no threads need not be looked at for races. What computes for long comes first.
 threaded := $(addprefix $(B)/unit/test_,ahead batch_ahead batch_scan cache coprocess credentials \
 		   far fill histogram inval journal listing open oracle_thread pages parallel_for \
-		   pipeline pressure reader_blocks reader_file reader_remote s3 scan skeleton work \
+		   pipeline prefix pressure reader_blocks reader_file reader_remote s3 scan skeleton work \
 		   workers)
 # With the plain build in `make check`, beside those with ThreadSanitizer, and others with
 # AddressSanitizer: what only computes, for long, going on with packs, which the mount tests look at

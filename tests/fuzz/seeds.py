@@ -305,12 +305,12 @@ def rows():
 
 # --- what others say ----------------------------------------------------------------------------
 
-def answer(status, headers=(), body=b"", end=0):
-    """As fuzz_answers.c has them; the status by its place there."""
+def answer(status, headers=(), body=b"", end=0, unit=4):
+    """As fake_http.h has them; the status by its place there."""
     head = "".join(f"{line}\r\n" for line in headers).encode()
     head += b" " * (-len(head) % 4)
-    body += b" " * (-len(body) % 4)
-    return bytes([status, end, len(head) // 4, len(body) // 4]) + head + body
+    body += b" " * (-len(body) % unit)
+    return bytes([status, end, len(head) // 4, len(body) // unit]) + head + body
 
 
 def answers():
@@ -330,6 +330,37 @@ def answers():
         for how, status in (3, 2), (3, 4), (3, 5), (19, 6), (3, 6), (19, 7):
             head = ["x-amz-bucket-region: a", "Date: Mon, 01 Jan 2024 00:00:00 GMT"]
             yield bytes([how]) + answer(status, head, error % code) + whole * 2
+
+
+def listing():
+    def page(*parts, headers=()):
+        return answer(1, headers, b"".join(parts), unit=64)
+
+    def bucket(*parts):
+        return page(b"<ListBucketResult>", *parts, b"</ListBucketResult>")
+
+    def keys(*names):
+        return b"".join(b"<Contents><Key>%s</Key><LastModified>2026-01-02T03:04:05.500Z"
+                        b"</LastModified><ETag>&quot;%d&quot;</ETag><Size>4</Size></Contents>"
+                        % (name, number) for number, name in enumerate(names))
+
+    more = b"<NextContinuationToken>t</NextContinuationToken>"
+    folder = b"<CommonPrefixes><Prefix>a/%s</Prefix></CommonPrefixes>"
+    got = answer(0, ["Content-Range: bytes 0-3/4", 'ETag: "0"'], b"1234", unit=64)
+    many = keys(*(b"a/b/c/%02d" % number for number in range(16)))
+    yield b"\0" + bucket(keys(b"a/x", b"a/b/y")) + got * 2
+    yield b"\4" + bucket(keys(b"a//x", b"a/", b"./b", b"../c", b"d/..", b"e" * 300, b"a" * 64))
+    yield b"\1" + bucket(many, more) + bucket(folder % b"d/") * 3 + bucket(keys(b"a/d/1"))
+    yield b"\0" + bucket(b"<EncodingType>url</EncodingType>", keys(b"a/+%2B", b"%00"), more) * 9
+    yield b"\0" + bucket(folder % b"", more) + got
+    yield b"\0" + bucket(b"<IsTruncated>true</IsTruncated>")
+    yield b"\0" + answer(6, (), b"<Error><Code>NoSuchKey</Code></Error>", unit=64)
+    files = (b'[{"type":"file","path":"a/b","size":4,"oid":"0"},{"type":"directory","path":"a"},'
+             b'{"type":"file","path":"a/c","size":4,"oid":"1","lfs":{"oid":"2","size":4}}]')
+    link = ['Link: <https://huggingface.co/api/x>; rel="next"']
+    yield b"\2" + page(files, headers=link) + page(files) + got * 4
+    yield b"\6" + page(files, headers=['Link: <https://other/x>; rel="next"'])
+    yield b"\2" + answer(7, unit=64) + page(b"[") + page(b"{}")
 
 
 def credentials():
@@ -427,7 +458,7 @@ def all_seeds(foldpack):
     yield "transform", [bytes([how]) + data for data in pictures() for how in (1, 0x16, 0xE3)]
     yield "journal", journals()
     yield "published", published(foldpack)
-    for make in answers, credentials, options, requests, rows:
+    for make in answers, credentials, listing, options, requests, rows:
         yield make.__name__, make()
 
 

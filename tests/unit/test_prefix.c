@@ -1,0 +1,522 @@
+/* The objects below a folder of a server, listed side by side and read one by one: remote/prefix.h.
+ * The server is this test's; that real ones list as it does is seen by tests/mount/test_prefix.py.
+ */
+#define TEST_MAIN
+#include "base/clock.h"
+#include "base/name.h"
+#include "base/scope.h"
+#include "remote/prefix.h"
+#include "tests/unit/aws_home.h"
+#include "tests/unit/http_server.h"
+#include <errno.h>
+
+#define ABOVE_ALL "\xf4\x8f\xbf\xbf"
+
+/* A bucket. Its keys are sorted: those given, or train/c00000/000000.jpg and so on. */
+static struct {
+	const char *const *keys;
+	size_t count, files; /* keys, and those of a folder */
+	size_t page;	     /* keys, and folders, that one has */
+	unsigned delay_ms;
+	bool no_after;		   /* it does not know start-after */
+	atomic_uint listed, asked; /* requests */
+	atomic_uint busy;	   /* requests that get a 503 */
+	atomic_uint most, now;	   /* listings under way */
+	const char *changed, *gone;
+} store;
+
+static const char *key_at(size_t number, char *room)
+{
+	if (store.keys)
+		return store.keys[number];
+	snprintf(room, 64, "train/c%05zu/%06zu.jpg", number / store.files, number % store.files);
+	return room;
+}
+
+/* The first key that is not below this text. */
+static size_t first_key(const char *text)
+{
+	size_t low = 0, high = store.count;
+	char room[64];
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(key_at(middle, room), text) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static size_t size_of(const char *key)
+{
+	return strlen(key) * 997 % 70000;
+}
+
+static char byte_of(const char *key, size_t at)
+{
+	return (char)(key[at % strlen(key)] + (char)(at >> 8));
+}
+
+/* A parameter of the query, decoded; "": there is none. */
+static void find_parameter(const char *text, const char *name, char *ret)
+{
+	const char *at = strstr(text, name), *end = strstr(text, " HTTP/");
+
+	if (at && at < end)
+		for (at += strlen(name); at < end && *at != '&'; at++) {
+			int byte = name_percent_byte(at);
+
+			*ret++ = byte >= 0 ? (char)byte : *at;
+			at += byte >= 0 ? 2 : 0;
+		}
+	*ret = '\0';
+}
+
+static bool send_listing(int fd, const char *text)
+{
+	SCOPE(buf_release) struct buf body = BUF_INIT;
+	char prefix[4096], after[4096], token[4096], delimiter[8], room[64], folder[4200];
+	size_t at, found = 0;
+
+	find_parameter(text, "prefix=", prefix);
+	find_parameter(text, "start-after=", after);
+	find_parameter(text, "continuation-token=", token);
+	find_parameter(text, "delimiter=", delimiter);
+	at = first_key(prefix);
+	if (*after && !*token && !store.no_after) {
+		at = first_key(after);
+		at += at < store.count && strcmp(key_at(at, room), after) == 0;
+	}
+	if (*token)
+		at = strtoul(token, NULL, 10);
+	buf_adds(&body, "<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
+	while (at < store.count && found++ < store.page) {
+		const char *key = key_at(at, room), *slash;
+
+		if (strncmp(key, prefix, strlen(prefix)) != 0)
+			break;
+		slash = *delimiter ? strchr(key + strlen(prefix), '/') : NULL;
+		if (slash) {
+			snprintf(folder, sizeof(folder), "%.*s\xff", (int)(slash + 1 - key), key);
+			buf_addf(&body, "<CommonPrefixes><Prefix>%.*s</Prefix></CommonPrefixes>",
+				 (int)(slash + 1 - key), key);
+			at = first_key(folder);
+			continue;
+		}
+		buf_addf(&body,
+			 "<Contents><Key>%s</Key><LastModified>2026-01-02T03:04:05.500Z"
+			 "</LastModified><ETag>&quot;%zu&quot;</ETag><Size>%zu</Size></Contents>",
+			 key, strlen(key), size_of(key));
+		at++;
+	}
+	if (at < store.count && strncmp(key_at(at, room), prefix, strlen(prefix)) == 0)
+		buf_addf(&body, "<NextContinuationToken>%zu</NextContinuationToken>", at);
+	buf_adds(&body, "</ListBucketResult>");
+	return send_text(fd, "", body.data, body.len);
+}
+
+static bool send_object(int fd, const char *text)
+{
+	const char *range = strstr(text, "Range: bytes="), *match = strstr(text, "If-Match: \"");
+	size_t first, last, tag, at;
+	char key[4096], headers[256];
+	SCOPE_FREE char *body = NULL;
+	int n;
+
+	find_parameter(text, "GET /b/", key);
+	at = first_key(key);
+	if (at == store.count || (store.gone && strcmp(store.gone, key) == 0))
+		return send_status(fd, "404 Not Found");
+	tag = strlen(key) + (store.changed && strcmp(store.changed, key) == 0);
+	if (match && strtoul(match + strlen("If-Match: \""), NULL, 10) != tag)
+		return send_status(fd, "412 Precondition Failed");
+	assert_int_equal(sscanf(range, "Range: bytes=%zu-%zu", &first, &last), 2);
+	body = malloc(last - first + 1);
+	for (size_t i = first; i <= last; i++)
+		body[i - first] = byte_of(key, i);
+	n = snprintf(headers, sizeof(headers),
+		     "HTTP/1.1 206 Partial Content\r\nContent-Length: %zu\r\n"
+		     "Content-Range: bytes %zu-%zu/%zu\r\nETag: \"%zu\"\r\n\r\n",
+		     last - first + 1, first, last, size_of(key), tag);
+	return send(fd, headers, (size_t)n, MSG_NOSIGNAL | MSG_MORE) == n &&
+	       send_all(fd, body, last - first + 1);
+}
+
+static bool take_one(atomic_uint *count)
+{
+	unsigned left = atomic_load(count);
+
+	while (left && !atomic_compare_exchange_weak(count, &left, left - 1))
+		;
+	return left;
+}
+
+static bool reply(struct http_server *server, int fd, const char *text)
+{
+	bool listing = strstr(text, "list-type=2"), goes_on;
+	unsigned now = atomic_fetch_add(&store.now, 1) + 1, most = atomic_load(&store.most);
+
+	(void)server;
+	while (now > most && !atomic_compare_exchange_weak(&store.most, &most, now))
+		;
+	atomic_fetch_add(listing ? &store.listed : &store.asked, 1);
+	if (store.delay_ms)
+		nanosleep(&(struct timespec){.tv_nsec = store.delay_ms * 1000000L}, NULL);
+	goes_on = take_one(&store.busy) ? send_status(fd, "503 Slow Down")
+		  : listing		? send_listing(fd, text)
+					: send_object(fd, text);
+	atomic_fetch_sub(&store.now, 1);
+	return goes_on;
+}
+
+/* --- listing ---------------------------------------------------------------------------------- */
+
+struct one {
+	char *path, *tag;
+	uint64_t size;
+};
+
+struct world {
+	struct http_server *server;
+	struct remote engine;
+	struct remote_settings settings;
+	char endpoint[64];
+	struct members *members;
+	struct buf found; /* struct one */
+};
+
+static char said[8192];
+
+static void notice(const char *line)
+{
+	strncat(said, line, sizeof(said) - strlen(said) - 2);
+	strcat(said, "\n");
+}
+
+static struct world *world_new(const char *name)
+{
+	struct world *world = calloc(1, sizeof(*world));
+	struct err err = {0};
+
+	*world = (struct world){.engine = REMOTE_INIT, .server = server_new(0)};
+	world->server->reply = reply;
+	server_start(world->server);
+	snprintf(world->endpoint, sizeof(world->endpoint), "http://127.0.0.1:%u",
+		 world->server->port);
+	world->settings = (struct remote_settings){
+		.anonymous = true, .endpoint = world->endpoint, .retry = 60, .notice = notice};
+	*said = '\0';
+	if (prefix_open(name, &world->settings, &world->engine, &world->members, &err) < 0)
+		fail_msg("%s", err.text);
+	return world;
+}
+
+static void world_free(struct world *world)
+{
+	struct one *ones = BUF_ITEMS(&world->found, struct one);
+
+	for (size_t i = 0; i < BUF_COUNT(&world->found, struct one); i++) {
+		free(ones[i].path);
+		free(ones[i].tag);
+	}
+	buf_release(&world->found);
+	world->members->ops->free(world->members);
+	server_stop(world->server);
+	free(world);
+}
+
+static int keep(void *arg, const struct member *member)
+{
+	struct world *world = arg;
+	const struct one one = {strdup(member->path), strdup(member->tag), member->size};
+
+	assert_int_equal(member->mtime, 1767323045500000000);
+	return buf_add(&world->found, &one, sizeof(one));
+}
+
+static int compare_ones(const void *a, const void *b)
+{
+	return strcmp(((const struct one *)a)->path, ((const struct one *)b)->path);
+}
+
+static void list_all(struct world *world)
+{
+	struct err err = {0};
+
+	atomic_store(&store.listed, 0);
+	atomic_store(&store.most, 0);
+	if (world->members->ops->list(world->members, keep, world, &err) < 0)
+		fail_msg("%s", err.text);
+	buf_sort(&world->found, sizeof(struct one), compare_ones);
+}
+
+/* All keys are found, once. */
+static void finds_all(const char *name)
+{
+	struct world *world = world_new(name);
+	const char *below = name + strlen("s3://b/");
+	size_t at = 0;
+	const struct one *ones;
+
+	list_all(world);
+	ones = BUF_ITEMS(&world->found, struct one);
+	for (size_t i = 0; i < store.count; i++) {
+		char room[64];
+		const char *key = key_at(i, room);
+
+		if (strncmp(key, below, strlen(below)) != 0)
+			continue;
+		assert_in_range(at, 0, BUF_COUNT(&world->found, struct one) - 1);
+		assert_string_equal(ones[at].path, key + strlen(below));
+		assert_int_equal(ones[at].size, size_of(key));
+		assert_int_equal(strtoul(ones[at].tag + 1, NULL, 10), strlen(key));
+		at++;
+	}
+	assert_int_equal(at, BUF_COUNT(&world->found, struct one));
+	assert_string_equal(said, "");
+	world_free(world);
+}
+
+static void set_folders(size_t folders, size_t files, size_t page)
+{
+	store.keys = NULL;
+	store.count = folders * files;
+	store.files = files;
+	store.page = page;
+}
+
+TEST(what_fits_into_a_page_is_one_request)
+{
+	set_folders(30, 30, 1000);
+	finds_all("s3://b/train/");
+	assert_int_equal(store.listed, 1);
+	finds_all("s3://b/train/c00007/");
+	assert_int_equal(store.listed, 1);
+	finds_all("s3://b/none/");
+	assert_int_equal(store.listed, 1);
+}
+
+TEST(folders_are_listed_side_by_side)
+{
+	uint64_t begin = clock_ns();
+
+	set_folders(260, 77, 1000);
+	store.delay_ms = 30;
+	finds_all("s3://b/");
+	print_message(
+		"20,020 objects in 260 folders, 30 ms a request: %.2f s, %u requests, %u at once\n",
+		(double)(clock_ns() - begin) / 1e9, store.listed, store.most);
+	store.delay_ms = 0;
+	assert_in_range(store.listed, 240, 300);
+	assert_in_range(store.most, 64, 200);
+}
+
+TEST(small_folders_are_not_asked_for_by_themselves)
+{
+	set_folders(2000, 3, 100);
+	finds_all("s3://b/");
+	assert_in_range(store.listed, 60, 61);
+}
+
+TEST(large_folders_have_many_pages)
+{
+	set_folders(7, 1111, 100);
+	finds_all("s3://b/train/");
+	assert_in_range(store.listed, 77, 100);
+	set_folders(1, 4000, 100);
+	finds_all("s3://b/");
+	assert_in_range(store.listed, 40, 50);
+}
+
+TEST(a_server_that_takes_no_start_after_is_listed_all_the_same)
+{
+	set_folders(20, 100, 100);
+	store.no_after = true;
+	finds_all("s3://b/");
+	store.no_after = false;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Folders of 40 files and single ones, at each level, and names that sort between them. */
+TEST(levels_of_all_kinds_are_found)
+{
+	static const char *const folders[] = {"",	"a/",	"a/b/",	  "a/b/c/",
+					      "a/b/d/", "a/e/", "f/g/h/", "f/g//"};
+	static const char *const others[] = {"a-",
+					     "a0",
+					     "a/b-",
+					     "a/b0",
+					     "a/b/c!",
+					     "a/b/c0",
+					     "f",
+					     "f.",
+					     "a/b/c/" ABOVE_ALL "x",
+					     "z/" ABOVE_ALL "/y"};
+	static char *keys[8 * 40 + 10];
+	size_t count = 0;
+
+	for (size_t i = 0; i < 8 * 40; i++)
+		assert_true(asprintf(&keys[count++], "%s%03zu", folders[i % 8], i) > 0);
+	for (size_t i = 0; i < 10; i++)
+		keys[count++] = strdup(others[i]);
+	qsort(keys, count, sizeof(keys[0]), compare_keys);
+	store.keys = (const char *const *)keys;
+	store.count = count;
+	for (store.page = 1; store.page <= count; store.page = store.page * 5 / 4 + 1) {
+		finds_all("s3://b/");
+		finds_all("s3://b/a/");
+		finds_all("s3://b/a/b/");
+	}
+	for (size_t i = 0; i < count; i++)
+		free(keys[i]);
+}
+
+TEST(an_overload_passes)
+{
+	set_folders(40, 40, 500);
+	atomic_store(&store.busy, 3);
+	finds_all("s3://b/");
+	assert_int_equal(store.busy, 0);
+}
+
+/* What becomes of them is up to who asks. */
+TEST(names_that_are_no_paths_are_found)
+{
+	static const char *keys[] = {"t/", "t/../x", "t//x", "t/a", "t/a/", "t/a/b"};
+
+	store.keys = keys;
+	store.count = sizeof(keys) / sizeof(keys[0]);
+	for (store.page = 1; store.page <= 6; store.page++)
+		finds_all("s3://b/t/");
+}
+
+TEST(plain_servers_have_no_listings)
+{
+	struct remote engine = REMOTE_INIT;
+	const struct remote_settings settings = {.anonymous = true};
+	struct members *members;
+	struct err err = {0};
+
+	assert_int_equal(prefix_open("https://host/train/", &settings, &engine, &members, &err),
+			 -EINVAL);
+	assert_non_null(strstr(err.text, "s3://BUCKET/FOLDER/"));
+	assert_true(name_is_prefix("https://host/train/"));
+	assert_true(name_is_prefix("s3://b/"));
+	assert_false(name_is_prefix("s3://b"));
+	assert_false(name_is_prefix("/nfs/train/"));
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+struct read_one {
+	struct iovec iov;
+	int error;
+	atomic_uint *left;
+};
+
+static void read_ended(void *arg, int error)
+{
+	struct read_one *read = arg;
+
+	read->error = error;
+	atomic_fetch_sub(read->left, 1);
+}
+
+/* All members at once; `failed` gets the number of those that fail. */
+static void read_all(struct world *world, const char *fails, int error)
+{
+	size_t count = BUF_COUNT(&world->found, struct one);
+	const struct one *ones = BUF_ITEMS(&world->found, struct one);
+	SCOPE_FREE struct read_one *reads = calloc(count, sizeof(*reads));
+	atomic_uint left = (unsigned)count;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct member member = {
+			.path = ones[i].path, .size = ones[i].size, .tag = ones[i].tag};
+
+		reads[i] = (struct read_one){
+			{malloc(ones[i].size + 4096), ones[i].size + 4096}, 1, &left};
+		world->members->ops->submit(world->members, &member, &reads[i].iov, 1, 0,
+					    ones[i].size, NULL, read_ended, &reads[i]);
+	}
+	while (atomic_load(&left))
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	for (size_t i = 0; i < count; i++) {
+		char key[512];
+
+		snprintf(key, sizeof(key), "train/%s", ones[i].path);
+		assert_int_equal(reads[i].error,
+				 fails && strcmp(fails, ones[i].path) == 0 ? error : 0);
+		for (size_t at = 0; reads[i].error == 0 && at < ones[i].size; at++)
+			if (((char *)reads[i].iov.iov_base)[at] != byte_of(key, at))
+				fail_msg("%s differs at %zu", key, at);
+		free(reads[i].iov.iov_base);
+	}
+}
+
+TEST(members_are_read_many_at_once)
+{
+	struct world *world;
+	struct reader_stats stats;
+
+	set_folders(20, 100, 1000);
+	world = world_new("s3://b/train/");
+	list_all(world);
+	atomic_store(&store.asked, 0);
+	store.delay_ms = 5;
+	read_all(world, NULL, 0);
+	store.delay_ms = 0;
+	world->members->ops->stats(world->members, &stats);
+	assert_int_equal(stats.requests, 2000);
+	assert_int_equal(store.asked, 2000);
+	assert_in_range(stats.first_byte_p50_us, 4000, 1000000);
+	assert_in_range(store.most, 100, 384);
+	world_free(world);
+}
+
+TEST(one_that_changed_or_is_gone_fails_alone)
+{
+	struct world *world;
+
+	set_folders(5, 20, 1000);
+	world = world_new("s3://b/train/");
+	list_all(world);
+	store.changed = "train/c00003/000007.jpg";
+	read_all(world, "c00003/000007.jpg", -ESTALE);
+	store.changed = NULL;
+	store.gone = "train/c00001/000002.jpg";
+	read_all(world, "c00001/000002.jpg", -ENOENT);
+	read_all(world, "c00001/000002.jpg", -ENOENT);
+	store.gone = NULL;
+	assert_string_equal(said,
+			    "s3://b/train/c00003/000007.jpg: replaced since it was listed; "
+			    "--relist lists what is there now\n"
+			    "s3://b/train/c00001/000002.jpg: gone since it was listed; "
+			    "--relist lists what is there now\n");
+	world_free(world);
+}
+
+TEST(reads_of_an_overloaded_server_are_repeated)
+{
+	struct world *world;
+
+	set_folders(5, 20, 1000);
+	world = world_new("s3://b/train/");
+	list_all(world);
+	atomic_store(&store.busy, 30);
+	read_all(world, NULL, 0);
+	assert_int_equal(store.busy, 0);
+	world_free(world);
+}
+
+int main(void)
+{
+	return test_run(aws_home_enter, aws_home_leave);
+}

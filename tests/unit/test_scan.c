@@ -1,10 +1,10 @@
-/* The tree that will be packed, and its order: pack/tool/import/scan.h.
+/* The tree that will be packed, and its order: pack/scan.h.
  *
  * A tree is made of words, in their order: "d/" a folder, "d/x" an empty file, "x=5" one of five
  * bytes, "x->y" a symbolic link to y, "x==y" another name of y, "x|" a named pipe. */
 #include "base/date.h"
 #include "base/scope.h"
-#include "pack/tool/import/scan.h"
+#include "pack/tool/import/scan_builder.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/test.h"
 #include <fcntl.h>
@@ -107,7 +107,7 @@ static int note_tick(void *context, uint64_t entries)
 
 static int scan(struct fixture *f)
 {
-	const struct import_watch watch = {
+	const struct scan_watch watch = {
 		.bad = note_bad, .special = note_special, .tick = note_tick, .context = f};
 	const struct filter filter = {.exclude = {.items = {f->unwanted}, .count = 1}};
 	struct scan_params params = {.root = f->root,
@@ -117,7 +117,7 @@ static int scan(struct fixture *f)
 
 	builder_free(f->builder);
 	assert_done(builder_new_entries(&f->builder));
-	params.builder = f->builder;
+	params.into = scan_into_builder(f->builder);
 	return scan_add(&params, &f->counts, NULL);
 }
 

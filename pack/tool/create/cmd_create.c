@@ -22,7 +22,7 @@ void create_release(struct create *create)
 	if (create->slice.owned)
 		slices_free(create->slice.slices);
 	buf_release(&create->slice.scanned);
-	entry_table_release(&create->stored);
+	number_table_release(&create->stored);
 	buf_release(&create->refused);
 	buf_release(&create->named_only);
 	for (size_t i = 0; i < LEFT_REASONS; i++)
@@ -118,8 +118,8 @@ struct import_dir_params create_folder_params(const struct create *create)
 						   .patience_ns = SCAN_PATIENCE_NS,
 						   .follow = options->dereference,
 						   .filter = &options->filter,
-						   .watch = &create->watch,
-						   .builder = create->builder},
+						   .watch = &create->watch},
+					  .builder = create->builder,
 					  .order = &options->order,
 					  .slices = create->slice.slices,
 					  .slice = create->slice.number};

@@ -93,12 +93,12 @@ struct create {
 	struct photo_names own_images;
 	const struct photo_names *images; /* that may be resized; NULL: it does not matter */
 	double began;			  /* a progress_now() */
-	struct import_watch watch;
+	struct scan_watch watch;
 	struct create_slice slice;
 	struct import *import;
 	struct builder *builder;
-	struct labels labels;	   /* of the source */
-	struct entry_table stored; /* files by their bytes, for --dedup */
+	struct labels labels;	    /* of the source */
+	struct number_table stored; /* files by their bytes, for --dedup */
 	struct progress progress;
 	FILE *bad_list;			/* NULL: none */
 	struct buf *held;		/* holds its lines back for now; NULL: they are written */

@@ -154,7 +154,7 @@ static int check_same_source(struct create *create, struct dataset *pack)
 	int r = finished.seen ? builder_new_entries(&create->builder) : -ENOMEM;
 
 	create->watch =
-		(struct import_watch){.bad = pass_bad, .special = pass_special, .tick = pass_tick};
+		(struct scan_watch){.bad = pass_bad, .special = pass_special, .tick = pass_tick};
 	if (r == 0)
 		r = create_import(create);
 	r = r < 0 ? r : 1;

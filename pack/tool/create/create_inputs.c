@@ -258,10 +258,10 @@ static int on_tick(void *context, uint64_t entries)
 	return interrupt_pending() ? -EINTR : 0;
 }
 
-struct import_watch create_watch(struct create *create)
+struct scan_watch create_watch(struct create *create)
 {
-	return (struct import_watch){.bad = create_unreadable,
-				     .special = create_special,
-				     .tick = on_tick,
-				     .context = create};
+	return (struct scan_watch){.bad = create_unreadable,
+				   .special = create_special,
+				   .tick = on_tick,
+				   .context = create};
 }

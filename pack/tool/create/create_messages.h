@@ -12,7 +12,7 @@ void create_say_of(struct create *create, void (*log)(const char *format, ...), 
 		   const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* A watch that prints what the importer reports. */
-struct import_watch create_watch(struct create *create);
+struct scan_watch create_watch(struct create *create);
 
 /* Reports an input that cannot be read: 0 to go on without it (also where the run is to fail at its
  * end), CREATE_REPORTED or -ENOMEM. */

@@ -68,7 +68,7 @@ enum { LINK_STAYS, LINK_LEAVES, LINK_DANGLES };
 /* Whether an entry is a link that is kept, and leads out of the pack, or to one of those that were
  * dropped. Or -ENOMEM. */
 static int look_at_link(const struct builder *builder, uint32_t id,
-			const struct entry_table *dropped, struct link *link)
+			const struct number_table *dropped, struct link *link)
 {
 	struct builder_entry entry;
 	uint32_t file;
@@ -94,7 +94,7 @@ int create_name_links(struct create *create)
 {
 	SCOPE(link_release) struct link link = {0};
 	SCOPE(buf_release) struct buf first = BUF_INIT; /* and where it leads */
-	const struct entry_table dropped = {0};
+	const struct number_table dropped = {0};
 	const char *source = create->source;
 	size_t len = strlen(source);
 	char count[SIZE_TEXT];
@@ -121,7 +121,7 @@ int create_name_links(struct create *create)
 
 static int name_dangling(struct create *create)
 {
-	SCOPE(entry_table_release) struct entry_table dropped = {0};
+	SCOPE(number_table_release) struct number_table dropped = {0};
 	SCOPE(link_release) struct link link = {0};
 	uint64_t dangling = 0;
 	char count[SIZE_TEXT];

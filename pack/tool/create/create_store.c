@@ -107,7 +107,7 @@ static int count_past(struct create *create, struct item *item, const struct bui
 	if ((flags & NOTE_HASH) && past->note_len > sizeof(item->hash)) {
 		memcpy(&item->hash, at, sizeof(item->hash));
 		at += sizeof(item->hash);
-		r = past->stored ? entry_table_add(&create->stored, item->hash, item->id) : 0;
+		r = past->stored ? number_table_add(&create->stored, item->hash, item->id) : 0;
 		if (r < 0)
 			return r;
 	}
@@ -406,7 +406,7 @@ static int store_read(struct create *create, struct item *item, struct err *err)
 		return builder_alias(create->builder, item->id, first, err);
 	if (r == -ENOENT)
 		r = builder_store(create->builder, item->id, &source, err);
-	return r < 0 || !deduped ? r : entry_table_add(&create->stored, item->hash, item->id);
+	return r < 0 || !deduped ? r : number_table_add(&create->stored, item->hash, item->id);
 }
 
 static int drop_item(struct create *create, const struct item *item)

@@ -95,7 +95,7 @@ int create_fail(struct create *create, int error, const struct err *err)
 /* --- labels ----------------------------------------------------------------------------------- */
 
 /* Makes a folder, unless it is there, in one that is. */
-static int make_folder(struct create *create, struct entry_table *folders, const char *path,
+static int make_folder(struct create *create, struct number_table *folders, const char *path,
 		       size_t len, struct err *err)
 {
 	const char *slash = memrchr(path, '/', len), *name = slash ? slash + 1 : path;
@@ -129,7 +129,7 @@ static int add_number(const void *context, int64_t label, struct buf *above, str
 
 static int add_empty(struct create *create, struct err *err)
 {
-	SCOPE(entry_table_release) struct entry_table folders = {0};
+	SCOPE(number_table_release) struct number_table folders = {0};
 	const struct builder *builder = create->builder;
 	struct labels *labels = &create->labels;
 	int r;
@@ -288,7 +288,7 @@ int create_finish(struct create *create)
 	 * come now. */
 	r = keep_labels(create, &err);
 	import_free(steal_ptr(&create->import));
-	entry_table_release(&create->stored);
+	number_table_release(&create->stored);
 	malloc_trim(0);
 	if (r == 0)
 		r = builder_finish(create->builder, create->counts.skipped, &summary, &err);

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/date.h"
+#include "pack/scan.h"
 #include "pack/tool/image/annotations.h"
 #include "pack/tool/image/check.h"
 #include "pack/write/builder.h"
@@ -46,19 +47,6 @@ static inline bool item_is_large(const struct item *item)
 {
 	return item->size > ITEM_LARGE;
 }
-
-/* Tells the owner what cannot be packed. Paths are relative to the source; "" is the source itself.
- */
-struct import_watch {
-	/* An input that cannot be read, and is left out. Returns 0 to go on, else what the importer
-	 * is to return. */
-	int (*bad)(void *context, const char *path, const char *reason);
-	/* "a named pipe", "a socket", "a device": left out. */
-	void (*special)(void *context, const char *path, const char *what);
-	/* Called from time to time during a scan, with the number of entries so far; as bad(). */
-	int (*tick)(void *context, uint64_t entries);
-	void *context;
-};
 
 struct import;
 

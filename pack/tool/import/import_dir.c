@@ -3,6 +3,7 @@
 #include "base/io.h"
 #include "base/scope.h"
 #include "pack/tool/import/dirstack.h"
+#include "pack/tool/import/scan_builder.h"
 #include "pack/tool/work/interrupt.h"
 #include <fcntl.h>
 #include <string.h>
@@ -51,7 +52,7 @@ static int source_open(struct import_dir *dir, struct dirstack *stack, const str
 		       struct source *source)
 {
 	const char *slash = strrchr(item->path.data, '/');
-	struct builder_entry entry = builder_entry(dir->params.scan.builder, item->id);
+	struct builder_entry entry = builder_entry(dir->params.builder, item->id);
 	int follow = dir->params.scan.follow ? 0 : O_NOFOLLOW, directory;
 	int r = dirstack_enter(stack, entry.parent, &directory);
 
@@ -153,9 +154,9 @@ static int dir_next(struct import *import, struct item *item)
 	if (dir->at == dir->end)
 		return 1;
 	item->id = dir->sequence[dir->at++];
-	entry = builder_entry(dir->params.scan.builder, item->id);
+	entry = builder_entry(dir->params.builder, item->id);
 	item->size = entry.size;
-	if (builder_path(dir->params.scan.builder, item->id, &item->path) < 0)
+	if (builder_path(dir->params.builder, item->id, &item->path) < 0)
 		return -ENOMEM;
 	item->fingerprint = import_fingerprint(&item->path, entry.size, entry.mtime, entry.mode);
 	return 0;
@@ -183,15 +184,17 @@ static const struct import_ops dir_ops = {
 static int scan_folder(struct import_dir *dir, struct err *err)
 {
 	const struct import_dir_params *params = &dir->params;
-	const struct scan_params *scan = &params->scan;
+	struct scan_params scan = params->scan;
 	struct scan_counts counts;
-	int r = params->slices ? slices_add(params->slices, params->slice, scan->builder, &counts,
-					    &dir->sequence, err)
-			       : scan_add(scan, &counts, err);
+	int r;
 
+	scan.into = scan_into_builder(params->builder);
+	r = params->slices ? slices_add(params->slices, params->slice, params->builder, &counts,
+					&dir->sequence, err)
+			   : scan_add(&scan, &counts, err);
 	if (r == 0 && !params->slices)
-		r = order_files(params->order, scan->filter, scan->builder, &counts, &dir->sequence,
-				err);
+		r = order_files(params->order, scan.filter, params->builder, &counts,
+				&dir->sequence, err);
 	if (r < 0)
 		return r;
 	dir->import.files = dir->end = counts.files;
@@ -203,8 +206,7 @@ static int scan_folder(struct import_dir *dir, struct err *err)
 int import_dir_new(const struct import_dir_params *params, struct import **ret, struct err *err)
 {
 	struct import_dir *dir = calloc(1, sizeof(*dir));
-	const struct dirstack_tree tree =
-		dirstack_tree_of(params->scan.builder, params->scan.follow);
+	const struct dirstack_tree tree = dirstack_tree_of(params->builder, params->scan.follow);
 	int r;
 
 	if (!dir)

@@ -121,7 +121,7 @@ static int take_entry(struct import_packs *packs, uint32_t e, bool links, struct
 
 static int take_entries(struct import_packs *packs, bool links, struct err *err)
 {
-	const struct import_watch *watch = packs->params.watch;
+	const struct scan_watch *watch = packs->params.watch;
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	int r = 0;
 

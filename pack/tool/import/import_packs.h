@@ -3,7 +3,7 @@
  * are stored in the order of a folder, so that the pack is that of the folder. */
 #pragma once
 
-#include "pack/tool/import/filter.h"
+#include "pack/filter.h"
 #include "pack/tool/import/import.h"
 
 /* Everything that is pointed to stays the caller's and outlives the importer. A folder that holds
@@ -11,7 +11,7 @@
 struct import_packs_params {
 	struct dataset *dataset;
 	const struct filter *filter;
-	const struct import_watch *watch;
+	const struct scan_watch *watch;
 	struct builder *builder; /* has its root alone */
 };
 

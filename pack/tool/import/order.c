@@ -39,15 +39,15 @@ struct ranking {
 	const struct order *order;
 	const struct filter *filter;
 	const struct builder *builder;
-	uint64_t entries;	    /* in it */
-	uint64_t *ranks;	    /* of each entry */
-	struct entry_table by_path; /* where there is a list: files and their other names */
+	uint64_t entries;	     /* in it */
+	uint64_t *ranks;	     /* of each entry */
+	struct number_table by_path; /* where there is a list: files and their other names */
 };
 
 static void release_ranking(struct ranking *ranking)
 {
 	free(ranking->ranks);
-	entry_table_release(&ranking->by_path);
+	number_table_release(&ranking->by_path);
 }
 
 /* --- a list --------------------------------------------------------------------------- */

@@ -8,8 +8,9 @@
 #pragma once
 
 #include "base/err.h"
-#include "pack/tool/import/filter.h"
-#include "pack/tool/import/scan.h"
+#include "pack/filter.h"
+#include "pack/scan.h"
+#include "pack/write/builder.h"
 
 enum order_kind { ORDER_PATH, ORDER_SHUFFLE, ORDER_LIST };
 

@@ -1,4 +1,5 @@
 #include "pack/tool/import/slices.h"
+#include "pack/tool/import/scan_builder.h"
 
 #include "base/scope.h"
 #include "base/size.h"
@@ -170,12 +171,12 @@ int slices_new(const struct scan_params *params, const struct order *order,
 	int r = slices ? builder_new_entries(&slices->entries) : -ENOMEM;
 
 	if (r == 0) {
-		scan.builder = slices->entries;
+		scan.into = scan_into_builder(slices->entries);
 		r = scan_add(&scan, &slices->counts, err);
 	}
 	if (r == 0)
-		r = order_files(order, scan.filter, scan.builder, &slices->counts, &slices->files,
-				err);
+		r = order_files(order, scan.filter, slices->entries, &slices->counts,
+				&slices->files, err);
 	if (r == 0) {
 		slices->of = calloc(slices->counts.entries, sizeof(*slices->of));
 		r = slices->of ? 0 : -ENOMEM;

@@ -7,9 +7,9 @@
  * folders. So all slices together are the folder. */
 #pragma once
 
+#include "pack/scan.h"
 #include "pack/shard.h"
 #include "pack/tool/import/order.h"
-#include "pack/tool/import/scan.h"
 
 struct slices;
 
@@ -22,7 +22,7 @@ struct slices_cut {
 
 #define SLICES_MOST 99999u
 
-/* Scans a folder; scan->builder is not used. Returns 0, -E2BIG (more than SLICES_MOST), or as
+/* Scans a folder; scan->into is not used. Returns 0, -E2BIG (more than SLICES_MOST), or as
  * scan_add() and order_files(). */
 int slices_new(const struct scan_params *scan, const struct order *order,
 	       const struct slices_cut *cut, struct slices **ret, struct err *err);

@@ -1,4 +1,4 @@
-#include "pack/tool/import/filter.h"
+#include "pack/filter.h"
 
 #include "base/match.h"
 #include "base/scope.h"

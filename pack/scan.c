@@ -1,8 +1,9 @@
-#include "pack/tool/import/scan.h"
+#include "pack/scan.h"
 
+#include "base/buf.h"
+#include "base/number_table.h"
 #include "base/parallel_for.h"
 #include "base/scope.h"
-#include "pack/tool/import/entry_table.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
@@ -37,7 +38,7 @@ struct scan_level {
 	struct scan_level *above;
 	const struct scan_item *item;
 	int fd;
-	uint32_t id;	/* in the builder, or NOT_ADDED */
+	uint32_t id;	/* or NOT_ADDED */
 	unsigned depth; /* of the root: 0 */
 };
 
@@ -52,9 +53,9 @@ struct scan {
 	const struct filter *filter; /* NULL: everything is wanted */
 	struct err *err;
 	struct scan_counts counts;
-	uint64_t unwanted;	     /* names */
-	struct buf firsts;	     /* struct first_name */
-	struct entry_table by_inode; /* a number in firsts, from 1 on */
+	uint64_t unwanted;	      /* names */
+	struct buf firsts;	      /* struct first_name */
+	struct number_table by_inode; /* a number in firsts, from 1 on */
 
 	struct parallel_for parallel;
 	struct scan_item *items; /* to look at, each by one thread */
@@ -108,7 +109,7 @@ static int path_in(const struct scan_level *level, const char *name, struct buf 
 static int bad_name(const struct scan *scan, const struct scan_level *level, const char *name,
 		    int error)
 {
-	const struct import_watch *watch = scan->params->watch;
+	const struct scan_watch *watch = scan->params->watch;
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	int r = path_in(level, name, &path);
 
@@ -227,7 +228,7 @@ static int find_first(struct scan *scan, const struct inode_id *inode, uint32_t 
 	size_t at = 0;
 
 	*ret_first = entry;
-	while ((number = entry_table_next(&scan->by_inode, hash, &at)) != 0) {
+	while ((number = number_table_next(&scan->by_inode, hash, &at)) != 0) {
 		if (firsts[number - 1].inode.ino == inode->ino &&
 		    firsts[number - 1].inode.dev == inode->dev) {
 			*ret_first = firsts[number - 1].entry;
@@ -236,14 +237,14 @@ static int find_first(struct scan *scan, const struct inode_id *inode, uint32_t 
 	}
 	if (buf_add(&scan->firsts, &new, sizeof(new)) < 0)
 		return -ENOMEM;
-	return entry_table_add(&scan->by_inode, hash, (uint32_t)BUF_COUNT(&scan->firsts, new));
+	return number_table_add(&scan->by_inode, hash, (uint32_t)BUF_COUNT(&scan->firsts, new));
 }
 
 static int add_level(struct scan *scan, struct scan_level *level);
 
 /* Adds an entry; `entry` already has the fields that depend on its kind. */
 static int append_entry(struct scan *scan, struct scan_level *level, const struct scan_item *item,
-			struct builder_entry *entry, uint32_t *ret)
+			struct scan_entry *entry, uint32_t *ret)
 {
 	int r = add_level(scan, level);
 
@@ -255,12 +256,12 @@ static int append_entry(struct scan *scan, struct scan_level *level, const struc
 	entry->mode = item->mode & 07777;
 	entry->mtime = item->mtime;
 	scan->counts.entries++;
-	return builder_add(scan->params->builder, entry, ret, scan->err);
+	return scan->params->into.add(scan->params->into.context, entry, ret, scan->err);
 }
 
 static int add_level(struct scan *scan, struct scan_level *level)
 {
-	struct builder_entry entry = {.kind = FORMAT_DIRECTORY};
+	struct scan_entry entry = {.kind = FORMAT_DIRECTORY};
 
 	return level->id != NOT_ADDED
 		       ? 0
@@ -270,7 +271,7 @@ static int add_level(struct scan *scan, struct scan_level *level)
 /* A further name of a file is a hard link to it. */
 static int append_file(struct scan *scan, struct scan_level *level, const struct scan_item *item)
 {
-	struct builder_entry entry = {.kind = FORMAT_FILE, .size = item->size};
+	struct scan_entry entry = {.kind = FORMAT_FILE, .size = item->size};
 	uint32_t id, first;
 	int r = add_level(scan, level);
 
@@ -316,8 +317,8 @@ static int append_directory(struct scan *scan, struct scan_level *above,
 /* Appends what is packed of an item; why something is not is reported. */
 static int append_item(struct scan *scan, struct scan_level *level, struct scan_item *item)
 {
-	const struct import_watch *watch = scan->params->watch;
-	struct builder_entry link = {
+	const struct scan_watch *watch = scan->params->watch;
+	struct scan_entry link = {
 		.kind = FORMAT_SYMLINK, .target = item->target, .target_len = item->size};
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	mode_t mode = item->mode;
@@ -349,7 +350,7 @@ static int append_item(struct scan *scan, struct scan_level *level, struct scan_
 /* Appends what is in a directory; closes its fd. */
 static int scan_directory(struct scan *scan, struct scan_level *level)
 {
-	const struct import_watch *watch = scan->params->watch;
+	const struct scan_watch *watch = scan->params->watch;
 	SCOPE_DIR DIR *stream = fdopendir(level->fd);
 	SCOPE(release_items) struct buf items = BUF_INIT; /* struct scan_item */
 	int r;
@@ -387,18 +388,18 @@ int scan_add(const struct scan_params *params, struct scan_counts *ret, struct e
 			     .context = &scan},
 	};
 	struct scan_item root = {.name = (char[]){""}};
-	struct scan_level level = {.item = &root, .id = BUILDER_ROOT};
+	struct scan_level level = {.item = &root, .id = SCAN_ROOT};
 	struct stat st;
 	int r;
 
 	if (fstat(params->root, &st) < 0)
 		return -errno;
 	root.inode = (struct inode_id){.dev = st.st_dev, .ino = st.st_ino};
-	builder_attr(params->builder, BUILDER_ROOT, st.st_mode, st.st_mtim);
+	params->into.root(params->into.context, st.st_mode, st.st_mtim);
 	/* A descriptor of its own: the caller's keeps its position and stays open. */
 	level.fd = openat(params->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	r = level.fd < 0 ? bad_name(&scan, &level, NULL, -errno) : scan_directory(&scan, &level);
-	entry_table_release(&scan.by_inode);
+	number_table_release(&scan.by_inode);
 	buf_release(&scan.firsts);
 	if (r == 0)
 		*ret = scan.counts;

@@ -49,9 +49,10 @@ struct reader_identity {
 };
 
 struct reader_hints {
-	bool remote; /* other machines share the storage, and a request takes a round trip */
-	bool direct; /* reader_read() bypasses the page cache at present */
-	bool far;    /* a request is a round trip, and many may be under way: reader_submit() */
+	bool remote;  /* other machines share the storage, and a request takes a round trip */
+	bool direct;  /* reader_read() bypasses the page cache at present */
+	bool far;     /* a request is a round trip, and many may be under way: reader_submit() */
+	bool members; /* of many files, which may change one by one: base/members.h */
 };
 
 /* Called once, without locks, in a thread of the reader or in the caller's. `error` is what
@@ -88,8 +89,7 @@ struct reader_ops {
 	void (*will_get)(struct reader *reader, uint64_t offset, size_t len); /* NULL: no use */
 	int (*identity)(struct reader *reader, struct reader_identity *ret);
 	void (*hints)(const struct reader *reader, struct reader_hints *ret);
-	/* NULL: the counts are those of struct reader. */
-	void (*counts)(const struct reader *reader, struct reader_counts *ret);
+	void (*counts)(const struct reader *reader, struct reader_counts *ret); /* NULL: its own */
 	/* The next three are NULL if no copy is kept. */
 	struct reader *(*origin)(struct reader *reader);
 	void (*known)(struct reader *reader, const void *head, size_t len);

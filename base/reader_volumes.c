@@ -131,6 +131,7 @@ static void volumes_hints(const struct reader *reader, struct reader_hints *ret)
 
 		sum.remote |= one.remote;
 		sum.far |= one.far;
+		sum.members |= one.members;
 		sum.direct &= one.direct;
 	}
 	*ret = sum;

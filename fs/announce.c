@@ -9,11 +9,12 @@
 static const char *storage_text(const struct mount *mount, const struct cache_stats *stats,
 				char text[static 128])
 {
+	const struct reader_hints hints = reader_hints(dataset_reader(mount_tree(mount)->dataset));
 	dev_t device = mount_label(mount)->device;
 	char type[64];
 
-	if (reader_hints(dataset_reader(mount_tree(mount)->dataset)).far)
-		return "a server's, ranges";
+	if (hints.far)
+		return hints.members ? "a server's, file by file" : "a server's, ranges";
 	/* A URL is not far only if all of it is in the disk cache. */
 	snprintf(text, 128, "%s, %s I/O",
 		 device ? mountpoint_fstype(device, type) : "the disk cache",

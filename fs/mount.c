@@ -192,10 +192,10 @@ static uint64_t content_bytes(const struct mount *mount)
 
 struct sandbox mount_needs(const struct mount *mount)
 {
-	bool remote = reader_hints(dataset_reader(mount->dataset)).remote;
+	const struct reader_hints hints = reader_hints(dataset_reader(mount->dataset));
 
 	return (struct sandbox){.network = mount->network,
-				.opens = mount->network || remote,
+				.opens = mount->network || hints.remote || hints.members,
 				.programs = mount->programs,
 				.folder = mount->disk ? disk_cache_folder(mount->disk) : -1};
 }

@@ -1,7 +1,9 @@
 #include "fs/options.h"
+#include "base/name.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include <errno.h>
+#include <libgen.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -228,14 +230,29 @@ static bool is_missing(const char *pack)
 	return !strpbrk(pack, "*?[{@:") && stat(pack, &st) < 0 && errno == ENOENT;
 }
 
+/* Whether MOUNTPOINT, which need not be there yet, is the folder or in it. */
+static bool is_inside(const char *mountpoint, const char *folder)
+{
+	SCOPE_FREE char *outer = realpath(folder, NULL);
+	SCOPE_FREE char *inner = realpath(mountpoint, NULL);
+	SCOPE_FREE char *above = inner ? NULL : strdup(mountpoint);
+	size_t len = outer ? strlen(outer) : 0;
+
+	if (above)
+		inner = realpath(dirname(above), NULL);
+	return len && inner && strncmp(inner, outer, len) == 0 &&
+	       (inner[len] == '/' || inner[len] == '\0' || len == 1);
+}
+
 /* Recognises arguments in the wrong order. */
 static int check_order(const struct settings *settings, struct err *err)
 {
-	bool several = settings->pack_count > 1;
+	bool several =
+		settings->pack_count > 1 && !settings->mkdir && !is_folder(settings->mountpoint);
 	const char *word = NULL, *what = NULL;
 
 	for (size_t i = 0; i < settings->pack_count && !what; i++) {
-		word = settings->packs[i];
+		word = name_of_word(settings->packs[i]);
 		if (i > 0 && settings->mkdir && is_missing(word))
 			what = "missing";
 		else if (is_folder(word) && several)
@@ -244,6 +261,11 @@ static int check_order(const struct settings *settings, struct err *err)
 			return err_set(err, -EINVAL,
 				       "'%s' is a folder and '%s' is a file: PACK comes first",
 				       word, settings->mountpoint);
+		else if (is_folder(word) && is_inside(settings->mountpoint, word))
+			return err_set(err, -EINVAL,
+				       "'%s' is in '%s', which is to be mounted there: MOUNTPOINT "
+				       "must be outside of it",
+				       settings->mountpoint, word);
 	}
 	if (!what && several && is_file(settings->mountpoint)) {
 		word = settings->mountpoint;

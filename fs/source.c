@@ -57,6 +57,20 @@ static const char *pack_name_of(const struct mount *mount, uint64_t extent)
 	return name ? name : mount->label.path;
 }
 
+/* Of a folder, or a prefix, each file may have changed by itself. */
+static const char *failure_of(const struct mount *mount, int error)
+{
+	bool members = reader_hints(dataset_reader(mount->dataset)).members;
+
+	if (members && error == -ESTALE)
+		return "it has changed since it was listed; '--relist' lists all anew";
+	if (members && error == -ENOENT)
+		return "it is gone since it was listed; '--relist' lists all anew";
+	return error == -EBADMSG   ? "checksum mismatch"
+	       : error == -ENODATA ? "the pack is truncated"
+				   : strerror(-error);
+}
+
 /* A dying disk must not fill the log: the first files are named, then the count is logged each time
  * it has doubled. */
 static void log_failure(const struct mount *mount, uint64_t extent, int error, uint64_t bad)
@@ -70,10 +84,7 @@ static void log_failure(const struct mount *mount, uint64_t extent, int error, u
 			  mount->label.path, count_noun(bad, "file", count), NAMED_FILES);
 	if (bad <= NAMED_FILES && dataset_path(mount->dataset, x.entry, &path) == 0)
 		log_error("%s: '%s' at %llu: %s", pack_name_of(mount, extent), path.data,
-			  (unsigned long long)x.from,
-			  error == -EBADMSG   ? "checksum mismatch"
-			  : error == -ENODATA ? "the pack is truncated"
-					      : strerror(-error));
+			  (unsigned long long)x.from, failure_of(mount, error));
 }
 
 /* Whether no file can be checked; logged once. */

@@ -194,6 +194,8 @@ int dataset_open_index(struct dataset_readers *readers, struct dataset **ret, st
 		return r;
 	if (readers->below[0] && reader_identity(readers->below[0], &container) == 0)
 		dataset->info.pack_bytes = container.size;
+	if (readers->stored)
+		dataset->info.pack_bytes = readers->stored;
 	memcpy(dataset->below, readers->below, sizeof(dataset->below));
 	*readers = (struct dataset_readers){0};
 	return 0;

@@ -15,6 +15,7 @@ struct dataset_readers {
 	struct reader *index;		   /* superblock and sections */
 	struct reader *data;		   /* bytes of the files; NULL: not known yet */
 	struct reader *below[READS_BELOW]; /* that `data` reads through, or NULL */
+	uint64_t stored; /* bytes that are in `data`, if it has more holes than bytes; else 0 */
 };
 
 /* For SCOPE(): what is left in it. */

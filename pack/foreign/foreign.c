@@ -8,9 +8,11 @@
 #include "pack/dataset_open.h"
 #include "pack/environment.h"
 #include "pack/foreign/checksums.h"
+#include "pack/foreign/folder.h"
 #include "pack/foreign/index_file.h"
 #include "pack/foreign/known.h"
 #include "pack/foreign/maker.h"
+#include "pack/foreign/members.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
@@ -415,19 +417,35 @@ static void say_beside(const char *name, const struct foreign_settings *settings
 	foreign_say(settings, name, note.data);
 }
 
+static bool is_prefix(const char *name)
+{
+	return name_scheme(name) > 0 && name[name_query(name) - 1] == '/';
+}
+
 int foreign_open(const char *name, const struct foreign_settings *settings, struct dataset **ret,
 		 struct err *err)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
+	struct members *members;
 	struct reader *reader;
-	int r = settings->open(settings->context, name, settings->how, &reader, err);
+	struct err why = {0};
+	int r;
 
+	if (settings->open_prefix && is_prefix(name)) {
+		r = settings->open_prefix(settings->context, name, &members, err);
+		return r < 0 ? r : members_open(members, name, settings, ret, err);
+	}
+	r = settings->open(settings->context, name, settings->how, &reader, &why);
+	if (r != -EISDIR && r < 0)
+		return err_set(err, r, "%s", err_text(&why, r));
 	if (r >= 0)
 		return open_any(reader, name, r > 0, settings, ret, err);
-	if (r != -EISDIR || buf_addf(&path, "%s/data.mdb", name) < 0)
-		return r;
-	if (settings->open(settings->context, path.data, settings->how, &reader, NULL) < 0)
-		return r;
+	if (buf_addf(&path, "%s/data.mdb", name) < 0)
+		return -ENOMEM;
+	if (settings->open(settings->context, path.data, settings->how, &reader, NULL) < 0) {
+		r = folder_open(name, &members);
+		return r < 0 ? r : members_open(members, name, settings, ret, err);
+	}
 	r = open_any(reader, path.data, false, settings, ret, err);
 	if (r == 0)
 		say_beside(name, settings);

@@ -2,6 +2,7 @@
 #include "base/math.h"
 #include "base/name.h"
 #include "base/reader_file.h"
+#include "base/reader_members.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/foreign/index_internal.h"
@@ -9,8 +10,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define HASHED (64 * KIB) /* of the container's start, and of its end */
-#define SCANS  10	  /* plus 1 whenever a script finds other files than before */
+#define MEMBERS_MOST UINT32_MAX
+#define READ_STEP    (1 * MIB)
+#define HASHED	     (64 * KIB) /* of the container's start, and of its end */
+#define LISTINGS     1		/* plus 1 whenever members become another tree than before */
+#define SCANS	     10		/* plus 1 whenever a script finds other files than before */
 
 static int hash_range(struct reader *reader, uint64_t offset, XXH3_state_t *state)
 {
@@ -105,6 +109,13 @@ int index_key_make(const struct foreign_tree *tree, struct index_key *ret)
 	snprintf(ret->copy, sizeof(ret->copy), "foreign %016" PRIx64 " %016" PRIx64, ends,
 		 identity.object);
 	return 0;
+}
+
+void index_key_of_members(const struct foreign_tree *tree, struct index_key *ret)
+{
+	*ret = (struct index_key){0};
+	snprintf(ret->text, sizeof(ret->text), "listing=%d\nsettings=%016" PRIx64 "\n", LISTINGS,
+		 hash_settings(tree));
 }
 
 /* --- as a whole ------------------------------------------------------------------------------- */
@@ -277,6 +288,59 @@ uint64_t index_extra_hash(const struct buf *text, const struct buf *rows)
 	return XXH3_64bits(text->data, text->len) + XXH3_64bits(rows->data, rows->len);
 }
 
+/* --- members ---------------------------------------------------------------------------------- */
+
+#define MEMBERS "members=%" PRIu64 " %" PRIu64 " %016" PRIx64 " %" PRIu64 "\n"
+
+static uint64_t hash_members(const struct buf *rows, const struct buf *text)
+{
+	XXH3_state_t state;
+
+	XXH3_64bits_reset(&state);
+	XXH3_64bits_update(&state, rows->data, rows->len);
+	XXH3_64bits_update(&state, text->data, text->len);
+	return XXH3_64bits_digest(&state);
+}
+
+int index_members_write(const struct foreign_tree *tree, uint64_t listed, struct buf *ret)
+{
+	return buf_addf(ret, MEMBERS, tree->members.len / READER_MEMBERS_ROW,
+			(uint64_t)tree->members_text.len,
+			hash_members(&tree->members, &tree->members_text), listed);
+}
+
+/* The table, which stays where it is, is only compared with its hash. */
+static int read_members(struct reader *index, const char *options, struct index_extra *ret)
+{
+	const char *line = strstr(options, "\nmembers=");
+	uint64_t hash, at = INDEX_TEXT + ret->text + ret->made_count * MADE_ROW_BYTES, end;
+	SCOPE_FREE void *buf = NULL;
+	XXH3_state_t state;
+	int r = 0;
+
+	if (!line)
+		return 0;
+	if (sscanf(line, "\nmembers=%" SCNu64 " %" SCNu64 " %" SCNx64 " %" SCNu64,
+		   &ret->members_count, &ret->members_text, &hash, &ret->listed) != 4 ||
+	    ret->members_count > MEMBERS_MOST || ret->members_text > MEMBERS_MOST * KIB)
+		return -EBADMSG;
+	ret->members_offset = at;
+	end = at + ret->members_count * READER_MEMBERS_ROW + ret->members_text;
+	buf = malloc(READ_STEP);
+	if (!buf)
+		return -ENOMEM;
+	XXH3_64bits_reset(&state);
+	for (size_t n; r == 0 && at < end; at += n) {
+		n = (size_t)min(READ_STEP, end - at);
+		r = reader_get_full(index, buf, n, at);
+		if (r == 0)
+			XXH3_64bits_update(&state, buf, n);
+	}
+	if (r == -ENODATA || (r == 0 && XXH3_64bits_digest(&state) != hash))
+		r = -EBADMSG;
+	return r;
+}
+
 int index_extra_read(struct reader *index, struct index_extra *ret)
 {
 	SCOPE(buf_release) struct buf options = BUF_INIT, text = BUF_INIT, rows = BUF_INIT;
@@ -302,6 +366,9 @@ int index_extra_read(struct reader *index, struct index_extra *ret)
 			      &rows);
 	if (r == 0 && index_extra_hash(&text, &rows) != hash)
 		r = -EBADMSG;
+	if (r < 0)
+		return r;
+	r = read_members(index, options.data, ret);
 	if (r < 0)
 		return r;
 	ret->made = calloc(ret->made_count + 1, sizeof(*ret->made));

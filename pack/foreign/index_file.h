@@ -1,9 +1,9 @@
 /* The index of a foreign file, as a file of its own: what a pack has, without LMDB.
  *
- *	superblock | text | rows | sections, one after the other
+ *	superblock | text | rows | members | sections, one after the other
  *
  * `text` is the bytes of files that are in no record; `rows` the table of made_reader_new(), as
- * made_encode() writes it.
+ * made_encode() writes it; `members` that of base/reader_members.h.
  *
  * It is kept beside the container, as .NAME.foldfs-index, which no glob finds, or, where that
  * folder cannot be written to, in the disk cache and below $XDG_CACHE_HOME/foldfs/index (~/.cache);
@@ -20,6 +20,8 @@
  *	published     of one that a publisher made: pack/foreign/index_published.h
  *	format        name of the format
  *	beside        end of the name of a file beside it that was read, and a hash of its bytes
+ *	members       of a folder or a prefix: rows and bytes of text of the table, a hash of both,
+ *		      and when it was listed, in seconds; then there is no container, but a state
  *	extra         bytes of the text, rows of the table, and a hash of both
  *	checksums     "full": all extents have one, or "none"
  *	folders       what those of classes are called: pack/labels.h
@@ -41,6 +43,11 @@ struct index_key {
 
 /* Returns 0, or why the container cannot be read. */
 int index_key_make(const struct foreign_tree *tree, struct index_key *ret);
+
+/* The key of members: nothing tells whether they are the same. */
+void index_key_of_members(const struct foreign_tree *tree, struct index_key *ret);
+/* Appends the line `members`, of the tree's table, which was listed then. 0 or -ENOMEM. */
+int index_members_write(const struct foreign_tree *tree, uint64_t listed, struct buf *ret);
 
 /* Opens the index that belongs to the container, our own or else a publisher's: 0, or -ENOENT where
  * there is none that does. */
@@ -65,6 +72,9 @@ struct index_extra {
 	uint64_t text;	       /* bytes */
 	struct made_row *made; /* on the heap */
 	uint64_t made_count;
+	/* Of members: the table, as base/reader_members.h has it, and when they were listed, in
+	 * seconds since 1970; 0: of other files. */
+	uint64_t members_offset, members_count, members_text, listed;
 };
 
 /* Reads and checks it. 0, -EBADMSG, -ENOMEM, or the error of a read. */

@@ -24,7 +24,7 @@ static int name_beside(const struct foreign_tree *tree, struct buf *ret)
 static int add_hash(const struct foreign_tree *tree, struct buf *ret)
 {
 	const struct foreign_source *source = tree->source;
-	const char *place = source->reader->place;
+	const char *place = source->place;
 	char name[DIGEST_DIGITS + 1];
 
 	digest_text(name_scheme(source->path) && place ? place : source->path, name);

@@ -50,7 +50,8 @@ static int make_options(struct writing *w, const struct index_key *key, const ch
 
 static void make_super(struct writing *w)
 {
-	uint64_t offset = INDEX_TEXT + w->tree->text.len + w->rows.len;
+	uint64_t offset = INDEX_TEXT + w->tree->text.len + w->rows.len + w->tree->members.len +
+			  w->tree->members_text.len;
 
 	w->super.version = FORMAT_VERSION;
 	w->super.incompat = FORMAT_UNCHECKED;
@@ -77,7 +78,7 @@ int index_file_write(struct foreign_tree *tree, const struct index_key *key, con
 	const struct foreign_settings *settings = tree->source->settings;
 	uint64_t next = reader_volumes_after(0, tree->source->size);
 	uint64_t starts[TREE_VOLUMES] = {[TREE_MADE] = next};
-	struct iovec parts[3 + SECTION_COUNT];
+	struct iovec parts[5 + SECTION_COUNT];
 	struct reader_identity unpacked;
 	uint8_t super[FORMAT_SUPER_BYTES];
 	int r;
@@ -104,9 +105,11 @@ int index_file_write(struct foreign_tree *tree, const struct index_key *key, con
 	parts[0] = (struct iovec){super, sizeof(super)};
 	parts[1] = (struct iovec){tree->text.data, tree->text.len};
 	parts[2] = (struct iovec){w.rows.data, w.rows.len};
+	parts[3] = (struct iovec){tree->members.data, tree->members.len};
+	parts[4] = (struct iovec){tree->members_text.data, tree->members_text.len};
 	for (unsigned i = 0; i < SECTION_COUNT; i++)
-		parts[3 + i] = (struct iovec){w.index.sections[i].data, w.index.sections[i].bytes};
-	r = index_place_keep(tree, parts, 3 + SECTION_COUNT,
+		parts[5 + i] = (struct iovec){w.index.sections[i].data, w.index.sections[i].bytes};
+	r = index_place_keep(tree, parts, 5 + SECTION_COUNT,
 			     !settings->checking || settings->unpublished, ret);
 	if (r == -EFBIG)
 		return err_set(err, r,

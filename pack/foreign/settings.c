@@ -27,3 +27,10 @@ int foreign_settings_check(const struct foreign_settings *settings, unsigned tak
 			       foreign_layout_names[settings->layout], format);
 	return 0;
 }
+
+bool foreign_asked(const struct foreign_settings *settings)
+{
+	return settings->schema || settings->classes || settings->names ||
+	       settings->class_folders || settings->layout || settings->image_key ||
+	       settings->label_key || settings->name_key;
+}

@@ -12,6 +12,7 @@ enum foreign_layout_of_tar { FOREIGN_AUTO, FOREIGN_TREE, FOREIGN_CLASSES };
  * name. AUTO: by both only where names are sorted otherwise than labels, or one is that of two. */
 enum foreign_folders { FOREIGN_FOLDERS_AUTO, FOREIGN_FOLDERS_NAMES, FOREIGN_FOLDERS_NUMBERS };
 
+struct members;
 struct notices;
 
 /* Unpacked pages (pages.h) of all files of a mount, or of a command. Nothing is to be released once
@@ -108,10 +109,11 @@ struct foreign_settings {
 	 * of the compression; or -errno. Called by several threads at once. */
 	int (*open)(void *context, const char *name, unsigned how, struct reader **ret,
 		    struct err *err);
+	/* The members of a prefix, which is a URL that ends in '/'; NULL: there are none. */
+	int (*open_prefix)(void *context, const char *name, struct members **ret, struct err *err);
 	void *context;
-	unsigned how; /* with which flags a file, and what lies beside it, is opened */
-	/* Unpacked pages of all files that are opened with it; for foreign_open(). */
-	struct pages *pages;
+	unsigned how;	     /* with which flags a file, and what lies beside it, is opened */
+	struct pages *pages; /* unpacked ones of all files that are opened with it */
 	/* Scripts of the files that are opened with it; NULL: each has its own. */
 	struct makers *makers;
 	/* Tells the user one line; NULL: nobody listens. */
@@ -122,6 +124,7 @@ struct foreign_settings {
 	const struct foreign_checking *checking;
 	/* Folder for indexes that cannot lie beside their files; NULL: there is only the user's. */
 	const char *index_folder;
+	bool relist;	  /* of a folder or a prefix: the listing that is kept does not count */
 	bool unpublished; /* an index that a publisher has laid beside the file does not count */
 	/* NULL: what is left out of an archive is counted, and noted. With it, an archive is looked
 	 * through each time, and no index of it is kept. */
@@ -132,12 +135,7 @@ extern const char *const foreign_layout_names[];  /* by enum foreign_layout_of_t
 extern const char *const foreign_folders_names[]; /* by enum foreign_folders */
 
 /* Whether any of the options below was given, but --empty-classes. */
-static inline bool foreign_asked(const struct foreign_settings *settings)
-{
-	return settings->schema || settings->classes || settings->names ||
-	       settings->class_folders || settings->layout || settings->image_key ||
-	       settings->label_key || settings->name_key;
-}
+bool foreign_asked(const struct foreign_settings *settings);
 
 /* Which options say something to a format. */
 enum {
@@ -177,4 +175,6 @@ int foreign_settings_check(const struct foreign_settings *settings, unsigned tak
 		OPT_STRING(0, "label-key", "NAME", type, member.label_key,                        \
 			   "field with the label"),                                               \
 		OPT_STRING(0, "name-key", "NAME", type, member.name_key,                          \
-			   "field with the name of the file")
+			   "field with the name of the file"),                                    \
+		OPT_FLAG(0, "relist", type, member.relist,                                        \
+			 "list a folder, or a prefix of a server, anew")

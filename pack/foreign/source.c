@@ -32,7 +32,8 @@ int foreign_source_init(struct foreign_source *source, struct reader *reader, co
 	char more, *dot;
 	int r;
 
-	*source = (struct foreign_source){.reader = reader, .settings = settings};
+	*source = (struct foreign_source){
+		.reader = reader, .settings = settings, .place = reader->place};
 	r = reader_identity(reader, &source->opened);
 	if (r == 0)
 		r = window_init(&source->window, reader);

@@ -16,6 +16,7 @@ struct foreign_source {
 	struct reader_identity opened; /* as foreign_source_init() found it */
 	char *path;		       /* absolute, without links; or a URL, without its query */
 	char *query;		       /* of the URL, with its '?'; or "" */
+	const char *place;	       /* of the reader; NULL: not known */
 	char *shown;   /* as the user named it, without what is secret: for messages */
 	uint64_t size; /* bytes */
 	const struct foreign_settings *settings;

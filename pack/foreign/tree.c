@@ -81,6 +81,8 @@ void foreign_tree_release(struct foreign_tree *tree)
 	buf_release(&tree->targets);
 	buf_release(&tree->text);
 	buf_release(&tree->made);
+	buf_release(&tree->members);
+	buf_release(&tree->members_text);
 	buf_release(&tree->notes);
 	buf_release(&tree->classes.text);
 	buf_release(&tree->classes.items);

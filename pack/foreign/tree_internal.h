@@ -44,6 +44,8 @@ struct foreign_tree {
 	struct buf targets;	 /* of links */
 	struct buf text;	 /* of files that are in no record */
 	struct buf made;	 /* struct made_row */
+	struct buf members;	 /* the table of base/reader_members.h: rows, */
+	struct buf members_text; /* and their text */
 	struct buf notes;	 /* lines, each ended by NUL */
 	char *prefix;		 /* of made-up names */
 	struct reader *unpacked; /* what foreign_watch.unpack() has made, or NULL */

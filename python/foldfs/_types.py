@@ -42,6 +42,7 @@ class ReadOptions(TypedDict, total=False):
     image_key: str
     label_key: str
     name_key: str
+    relist: bool
 
 
 class PackOptions(ReadOptions, total=False):

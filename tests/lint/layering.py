@@ -27,8 +27,8 @@ ROOMS = [*((f"fs/{name}.c", "fs/main") for name in ("main", "version")),
 
 # What every command of foldpack may ask: the libraries below it, and what commands share.
 TOOL = ["base/*", "remote/settings.h", "remote/remote.h", "pack/dataset.h", "pack/delta.h",
-        "pack/labels.h", "pack/options.h", "pack/packs.h", "pack/shard.h", "pack/format.h",
-        "pack/image_kind.h",
+        "pack/filter.h", "pack/labels.h", "pack/options.h", "pack/packs.h", "pack/scan.h",
+        "pack/shard.h", "pack/format.h", "pack/image_kind.h",
         "pack/tool/work/*", "pack/tool/image/*", "pack/tool/cli/*"]
 
 MAY_INCLUDE = {
@@ -40,15 +40,16 @@ MAY_INCLUDE = {
     "remote": ["base/*"],
     "pack": ["base/*"],
     "pack/write": ["base/*", "pack/*.h"],
-    "pack/foreign": ["base/*", *("pack/%s.h" % name for name in (
+    "pack/foreign": ["base/*", "pack/filter.h", *("pack/%s.h" % name for name in (
         "dataset", "dataset_open", "environment", "format", "image_kind", "index", "index_rows",
-        "labels", "made_names", "walker", "xxh3"))],
+        "labels", "made_names", "scan", "walker", "xxh3"))],
     "pack/foreign/open": ["base/*", "pack/dataset_open.h", "pack/environment.h",
                           "pack/foreign/*.h"],
     "pack/tool/work": ["base/*", "pack/dataset.h", "pack/format.h"],
     "pack/tool/image": ["base/*", "pack/dataset.h", "pack/format.h", "pack/image_kind.h",
                         "pack/tool/work/*"],
-    "pack/tool/import": ["base/*", "pack/shard.h", "pack/write/builder.h", "pack/tool/work/*",
+    "pack/tool/import": ["base/*", "pack/filter.h", "pack/scan.h", "pack/shard.h",
+                         "pack/write/builder.h", "pack/tool/work/*",
                          "pack/tool/image/*"],
     "pack/tool/cli": TOOL,
     "pack/tool/main": TOOL,

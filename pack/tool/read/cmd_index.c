@@ -78,8 +78,12 @@ static int find_file(const char *name, char **ret, struct err *err)
 	if (r == 0 && is_folder(absolute)) {
 		if (asprintf(&inner, "%s/data.mdb", absolute) < 0)
 			return -ENOMEM;
-		free(absolute);
-		absolute = inner;
+		if (access(inner, F_OK) == 0) {
+			free(absolute);
+			absolute = inner;
+		} else {
+			free(inner);
+		}
 	}
 	if (r == 0)
 		*ret = steal_ptr(&absolute);

@@ -14,6 +14,7 @@
 #include "fs/order.h"
 #include "fs/pressure.h"
 #include "remote/open.h"
+#include "remote/prefix.h"
 #include <limits.h>
 #include <string.h>
 
@@ -68,6 +69,19 @@ static int open_cached_pack(void *context, const char *name, unsigned how, struc
 	return r < 0 ? r : 0;
 }
 
+static int open_mounted_prefix(void *context, const char *name, struct members **ret,
+			       struct err *err)
+{
+	struct mount *mount = context;
+
+	if (!name_is_prefix(name))
+		return 1;
+	atomic_store(&mount->network, true);
+	if (name_needs_programs(name, &mount->remote))
+		atomic_store(&mount->programs, true);
+	return prefix_open(name, &mount->remote, &mount->engine, ret, err);
+}
+
 static int open_mounted(void *context, const struct name *name, struct dataset **ret,
 			struct err *err)
 {
@@ -105,6 +119,7 @@ static int open_dataset(struct mount *mount, struct err *err)
 
 	mount->foreign = settings->foreign;
 	mount->foreign.open = open_cached_pack;
+	mount->foreign.open_prefix = open_mounted_prefix;
 	mount->foreign.context = mount;
 	mount->foreign.pages = &mount->pages;
 	mount->foreign.index_folder = mount->disk ? disk_cache_indexes(mount->disk) : NULL;

@@ -417,11 +417,6 @@ static void say_beside(const char *name, const struct foreign_settings *settings
 	foreign_say(settings, name, note.data);
 }
 
-static bool is_prefix(const char *name)
-{
-	return name_scheme(name) > 0 && name[name_query(name) - 1] == '/';
-}
-
 int foreign_open(const char *name, const struct foreign_settings *settings, struct dataset **ret,
 		 struct err *err)
 {
@@ -429,12 +424,12 @@ int foreign_open(const char *name, const struct foreign_settings *settings, stru
 	struct members *members;
 	struct reader *reader;
 	struct err why = {0};
-	int r;
+	int r = settings->open_prefix
+			? settings->open_prefix(settings->context, name, &members, err)
+			: 1;
 
-	if (settings->open_prefix && is_prefix(name)) {
-		r = settings->open_prefix(settings->context, name, &members, err);
+	if (r <= 0)
 		return r < 0 ? r : members_open(members, name, settings, ret, err);
-	}
 	r = settings->open(settings->context, name, settings->how, &reader, &why);
 	if (r != -EISDIR && r < 0)
 		return err_set(err, r, "%s", err_text(&why, r));

@@ -262,7 +262,7 @@ static int add_found(struct opening *o, const struct found *found)
 	return flaw ? leave_out(o, &o->bad, path, flaw) : add_file(o, &file, &member);
 }
 
-/* In the order of their names, as a folder is. */
+/* In the order of their names, as a folder is. A server that is odd may list one twice. */
 static int list_prefix(struct opening *o)
 {
 	int r = o->members->ops->list(o->members, note_found, o, o->err);
@@ -276,7 +276,8 @@ static int list_prefix(struct opening *o)
 		compare_found, o->names.data);
 	all = BUF_ITEMS(&o->found, const struct found);
 	for (size_t i = 0; r == 0 && i < BUF_COUNT(&o->found, struct found); i++)
-		r = add_found(o, &all[i]);
+		if (i == 0 || compare_found(&all[i - 1], &all[i], o->names.data) != 0)
+			r = add_found(o, &all[i]);
 	return r < 0 ? r : say_left_out(o, &o->bad, "no file can have their names");
 }
 

@@ -109,7 +109,7 @@ struct foreign_settings {
 	 * of the compression; or -errno. Called by several threads at once. */
 	int (*open)(void *context, const char *name, unsigned how, struct reader **ret,
 		    struct err *err);
-	/* The members of a prefix, which is a URL that ends in '/'; NULL: there are none. */
+	/* A folder on a server. Returns 0; 1: it is none by its name; or -errno. NULL: none is. */
 	int (*open_prefix)(void *context, const char *name, struct members **ret, struct err *err);
 	void *context;
 	unsigned how;	     /* with which flags a file, and what lies beside it, is opened */

@@ -75,7 +75,7 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/packs.h"],
          "fs/source.c": ["lists/lists.h"],
          "fs/notify_store.h": ["cache/cache.h"],
          "fs/order.h": ["cache/cache.h"],
-         "fs/mount.c": ["remote/open.h"],
+         "fs/mount.c": ["remote/open.h", "remote/prefix.h"],
          "fs/life/mountpoint.c": ["pack/format.h"],
          "pack/tool/read/cmd_index.c": ["remote/open.h"],
          "pack/tool/read/cmd_fetch.c": ["remote/open.h", "remote/reader_blocks.h"],
@@ -85,7 +85,7 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/packs.h"],
          "pack/tool/create/create_rest.c": ["pack/foreign/text.h"],
          "pack/tool/import/unpack.c": ["pack/foreign/known.h", "pack/foreign/window.h"],
          "pack/tool/import/unpack.h": ["pack/foreign/settings.h"],
-         "pack/tool/cli/cmd.c": ["remote/open.h", "pack/write/store.h",
+         "pack/tool/cli/cmd.c": ["remote/open.h", "remote/prefix.h", "pack/write/store.h",
                                  "pack/tool/import/unpack.h"]}
 
 # The dataset is turned into what the cache reads from in one place.

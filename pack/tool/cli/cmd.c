@@ -10,6 +10,7 @@
 #include "pack/tool/import/unpack.h"
 #include "pack/write/store.h"
 #include "remote/open.h"
+#include "remote/prefix.h"
 #include <string.h>
 #include <xxhash.h>
 
@@ -26,6 +27,14 @@ static int open_reader(void *context, const char *name, unsigned how, struct rea
 	return reader_open(name, how, &common->remote, &common->engine, ret, err);
 }
 
+static int open_prefix(void *context, const char *name, struct members **ret, struct err *err)
+{
+	struct cmd_common *common = context;
+
+	return name_is_prefix(name) ? prefix_open(name, &common->remote, &common->engine, ret, err)
+				    : 1;
+}
+
 int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_args)
 {
 	struct opt_result parsed;
@@ -36,6 +45,7 @@ int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_ar
 	line->common->engine = (struct remote)REMOTE_INIT;
 	line->common->pages = (struct pages)PAGES_INIT;
 	line->common->foreign = (struct foreign_settings){.open = open_reader,
+							  .open_prefix = open_prefix,
 							  .context = line->common,
 							  .pages = &line->common->pages,
 							  .notice = log_notice_line};

@@ -4,6 +4,7 @@
  *	the other, each on its way through create_store.c -> the pack gets its name */
 #include "base/libc.h"
 #include "base/log.h"
+#include "base/reader.h"
 #include "base/scope.h"
 #include "pack/tool/create/create_annotations.h"
 #include "pack/tool/create/create_messages.h"
@@ -70,7 +71,8 @@ static int check_kind(const struct create *create, bool terminal)
 			"lead to");
 	if (!folder && create_is_cut(create))
 		return create_usage_error("'--shard-size' and '--part' are for folders only");
-	if (!folder && options->since.count)
+	if (!folder && options->since.count &&
+	    !reader_hints(dataset_reader(create->dataset)).members)
 		return create_usage_error("'--since' is for folders only");
 	if (!create_is_archive(create) && options->strip)
 		return create_usage_error("'--strip-components' is for tars and zips only");

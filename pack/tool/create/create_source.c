@@ -419,6 +419,7 @@ int create_open_source(struct create *create)
 	create->flaws = flaws;
 	foreign->strip = (unsigned)create->options.strip;
 	foreign->watch = &flaws->watch;
+	foreign->relist = true;
 	decompressed_begin(&decompressed, create->pack, foreign);
 	r = open_any_source(create, &decompressed);
 	decompressed_end(&decompressed);

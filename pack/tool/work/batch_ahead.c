@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#define AT_ONCE 16		    /* requests */
+#define AT_ONCE 16		    /* requests; of single objects, as many as there may be */
 #define LARGE	(64 * MIB)	    /* longer files are read by themselves */
 #define LOOK_NS (CLOCK_SECOND / 10) /* for an interruption, while it waits */
 
@@ -80,6 +80,7 @@ int batch_ahead_new(struct dataset *dataset, const uint32_t *files, size_t count
 {
 	struct reader *reader = dataset_reader(dataset);
 	struct batch_ahead *ahead = calloc(1, sizeof(*ahead));
+	struct reader_hints hints;
 	int r;
 
 	if (!ahead)
@@ -92,8 +93,9 @@ int batch_ahead_new(struct dataset *dataset, const uint32_t *files, size_t count
 		free(ahead);
 		return r;
 	}
-	ahead->far = reader_hints(reader).far;
-	workers_init(&ahead->workers, AT_ONCE, read_next, ahead);
+	hints = reader_hints(reader);
+	ahead->far = hints.far;
+	workers_init(&ahead->workers, hints.members ? WORKERS_MOST : AT_ONCE, read_next, ahead);
 	clock_cond_init(&ahead->ready);
 	*ret = ahead;
 	return 0;

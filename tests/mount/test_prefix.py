@@ -1,0 +1,143 @@
+"""Loose objects of a bucket that are mounted as they are."""
+
+import errno
+import os
+import re
+import shutil
+import time
+
+import pytest
+
+import foldfs
+import trees
+from bucket import Bucket
+from foldfs import FOLDFS, FOLDPACK, needs, run
+
+pytestmark = needs("nginx")
+PREFIX = "s3://b/train/"
+
+
+class Loose:
+    """A bucket with objects below train/, which `folder` has as files."""
+
+    def __init__(self, place):
+        self.folder = place / "www/b/train"
+        for number in range(40):
+            trees.write(self.folder / "abcd"[number % 4] / f"{number:02}",
+                        trees.noise(number, number * 977))
+        self.server = Bucket(place / "www", place / "server", page=7)
+        self.list()
+        self.options = "--anonymous", f"--endpoint={self.server.url('').rstrip('/')}"
+
+    def list(self, *odd):
+        """As it is then, and with these lines."""
+        names = self.server.place / "names"
+        self.server.stop()
+        self.server.list("b")
+        names.write_text("".join(sorted([*names.read_text().splitlines(True), *odd])))
+        self.server.start()
+
+
+@pytest.fixture
+def loose(place, home):
+    loose = Loose(place)
+    yield loose
+    loose.server.stop()
+
+
+def test_it_is_the_folder(loose, mount):
+    mounted = mount(PREFIX, *loose.options)
+    assert trees.content(mounted) == trees.content(loose.folder)
+    said = mounted.said
+    assert "a prefix as it is, without checksums: 40 files, listed just now; '--relist'" in said
+    for path in ("a/04", "d/39"):
+        assert int(os.stat(mounted / path).st_mtime) == int((loose.folder / path).stat().st_mtime)
+
+
+def test_each_object_is_asked_for_once(loose, mount):
+    mounted = mount(PREFIX, *loose.options)
+    loose.server.forget()
+    assert trees.content(mounted) == trees.content(loose.folder)
+    assert len(loose.server.asked()) == 39  # one is empty
+
+
+def test_without_a_mount(loose, point):
+    run(FOLDFS, "--no-fuse", *loose.options, PREFIX, point, "--", "diff", "-r", loose.folder,
+        point)
+
+
+def test_the_listing_is_kept(loose, point):
+    with foldfs.mounted(PREFIX, point, *loose.options):
+        pass
+    trees.write(loose.folder / "e/new", b"new")
+    loose.list()
+    loose.server.forget()
+    with foldfs.mounted(PREFIX, point, *loose.options) as mount:
+        assert not (mount / "e").exists()
+    assert loose.server.asked() == []
+    with foldfs.mounted(PREFIX, point, *loose.options, "--relist") as mount:
+        assert trees.content(mount) == trees.content(loose.folder)
+
+
+def test_an_object_that_changed_is_an_error_that_names_it(loose, mount):
+    mounted = mount(PREFIX, "-f", "--retry=1", *loose.options)
+    (loose.folder / "a/04").write_bytes(b"other bytes")
+    (loose.folder / "b/05").unlink()
+    for path in ("a/04", "b/05"):
+        with pytest.raises(OSError) as failure:
+            (mounted / path).read_bytes()
+        assert failure.value.errno in (errno.EIO, errno.ENOENT)
+    assert (mounted / "c/06").read_bytes() == (loose.folder / "c/06").read_bytes()
+    mounted.close()
+    said = mounted.log()
+    assert re.search(r"'a/04' at 0: it has changed since it was listed; '--relist'", said)
+    assert re.search(r"'b/05' at 0: it is gone since it was listed; '--relist'", said)
+
+
+def test_names_that_are_no_paths_are_counted_and_named(loose, mount):
+    odd = ["train/", "train/a//x", "train/../up", "train/dir/", "train/c", "train/.."]
+    lines = [f'{name}\t{5 * (not name.endswith("/"))}\t2020-01-01T00:00:00.000Z\t"x"\n'
+             for name in odd]
+    loose.list(*lines)
+    said = mount(PREFIX, *loose.options, "--relist").said
+    assert "left out, as no file can have their names: 13, such as" in said
+
+
+def test_a_prefix_of_nothing_is_refused(loose, point):
+    done = run(FOLDFS, *loose.options, "s3://b/none/", point, status=1)
+    assert "s3://b/none/: no object's name begins with it" in done.err
+
+
+def test_commands_read_it(loose, place):
+    done = run(FOLDPACK, "list", *loose.options, PREFIX)
+    assert len(done.out.splitlines()) == 40
+    assert run(FOLDPACK, "cat", *loose.options, PREFIX, "d/39").stdout == \
+        (loose.folder / "d/39").read_bytes()
+    run(FOLDPACK, "extract", "-q", *loose.options, PREFIX, place / "out")
+    assert trees.content(place / "out") == trees.content(loose.folder)
+
+
+def packed_files(pack):
+    done = run(FOLDPACK, "info", "--json", pack)
+    return re.search(r'"content[_ ]id": *"(\w+)"', done.out)[1]
+
+
+def test_its_pack_is_that_of_the_folder(loose, place):
+    run(FOLDPACK, "create", "-q", *loose.options, PREFIX, place / "far.lmdb")
+    run(FOLDPACK, "create", "-q", loose.folder, place / "near.lmdb")
+    assert packed_files(place / "far.lmdb") == packed_files(place / "near.lmdb")
+    run(FOLDPACK, "verify", place / "far.lmdb")
+
+
+def test_since_packs_only_what_is_new(loose, place, point):
+    run(FOLDPACK, "create", "-q", *loose.options, PREFIX, place / "old.lmdb")
+    time.sleep(1.1)  # times of a bucket are seconds
+    (loose.folder / "a/04").write_bytes(b"other bytes")
+    trees.write(loose.folder / "e/new", b"new")
+    shutil.rmtree(loose.folder / "d")
+    loose.list()
+    run(FOLDPACK, "create", "-q", *loose.options, f"--since={place}/old.lmdb", PREFIX,
+        place / "delta.lmdb")
+    assert (place / "delta.lmdb").stat().st_size < (place / "old.lmdb").stat().st_size / 4
+    with foldfs.mounted(place / "delta.lmdb", point, place / "old.lmdb") as mount:
+        assert trees.content(mount) == trees.content(loose.folder)

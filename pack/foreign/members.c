@@ -325,6 +325,10 @@ static int say_opened(const struct opening *o, const struct dataset *dataset)
 	r = buf_addf(&line,
 		     "a %s as it is, without checksums: %s, listed %s; '--relist' lists it anew",
 		     o->kind, count_noun(files, "file", count), age);
+	if (r == 0 && o->settings.index_folder)
+		r = buf_adds(&line,
+			     "; '--cache-dir' keeps the listing alone, as only checksums say "
+			     "whether a copy is right: 'foldpack create' makes a pack");
 	if (r == 0)
 		foreign_say(&o->settings, o->source.shown, line.data);
 	return r;

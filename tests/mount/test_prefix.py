@@ -79,6 +79,13 @@ def test_the_listing_is_kept(loose, point):
         assert trees.content(mount) == trees.content(loose.folder)
 
 
+def test_a_disk_cache_keeps_the_listing_alone(loose, place, mount):
+    (place / "cache").mkdir()
+    mounted = mount(PREFIX, f"--cache-dir={place}/cache", *loose.options)
+    assert "'--cache-dir' keeps the listing alone" in mounted.said
+    assert trees.content(mounted) == trees.content(loose.folder)
+
+
 def test_an_object_that_changed_is_an_error_that_names_it(loose, mount):
     mounted = mount(PREFIX, "-f", "--retry=1", *loose.options)
     (loose.folder / "a/04").write_bytes(b"other bytes")

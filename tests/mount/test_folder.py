@@ -106,6 +106,32 @@ def test_without_a_mount(folder, point):
     assert done.out == ""
 
 
+@pytest.fixture
+def slow(bulk, place):
+    """A mount of its own as the folder: on FUSE, a request may be a round trip."""
+    (place / "slow").mkdir()
+    with foldfs.mounted(bulk[1], place / "slow") as mount:
+        yield mount
+
+
+@pytest.mark.parametrize("options", [[], ["--pool=8M", "--cache=pool"], ["--preload"]])
+def test_a_folder_of_another_machine_is_read_side_by_side(slow, mount, bulk, options):
+    mounted = mount(slow.path, *options)
+    assert trees.content(mounted) == trees.content(bulk[0])
+    assert "a server's, file by file" in mounted.said
+    mounted.close()
+
+
+def test_an_order_of_a_folder_of_another_machine(slow, mount, bulk, place):
+    names = [os.fsdecode(path) for path in trees.files(bulk[0])]
+    (place / "order").write_text("".join(f"{name}\n" for name in reversed(names)))
+    mounted = mount(slow.path, "--pool=8M", "--cache=pool", f"--order={place}/order")
+    for name in reversed(names):
+        assert (mounted / name).read_bytes() == (bulk[0] / name).read_bytes()
+    assert mounted.stats()["prefetch"]["used"] > 0
+    mounted.close()
+
+
 def test_a_large_file_with_holes(place, mount):
     path = trees.write(place / "data/large", b"")
     with open(path, "r+b") as file:

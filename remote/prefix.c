@@ -13,11 +13,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define AGAIN_NS  (60 * CLOCK_SECOND) /* between two lines of the same kind */
+#define AGAIN_NS  (60 * CLOCK_SECOND) /* between two lines */
 #define SECOND_NS ((int64_t)CLOCK_SECOND)
-
-/* How reads fail that are not repeated. */
-enum loss { CHANGED, GONE, FAILED, LOSSES };
 
 struct prefix {
 	struct members members; /* first */
@@ -36,10 +33,8 @@ struct prefix {
 	pthread_mutex_t lock; /* protects what follows */
 	char *stem;	      /* what all URLs begin with, as `auth` has it now */
 	unsigned moves;	      /* how often it has changed */
-	struct {
-		uint64_t said; /* when, ns; 0: never */
-		unsigned more; /* since then */
-	} losses[LOSSES];
+	uint64_t said;	      /* when the user was last told of a read that failed, ns; 0: never */
+	unsigned more;	      /* since then */
 };
 
 static struct prefix *prefix_of(struct members *members)
@@ -218,32 +213,27 @@ struct reading {
 	char path[];
 };
 
-/* One line for each kind of loss, and one a minute for those that follow. */
+/* At most a line a minute. Who reads says what was replaced, or is gone. */
 static void note_loss(struct reading *reading, int error)
 {
-	static const char *const texts[FAILED] = {
-		[CHANGED] = "replaced since it was listed; --relist lists what is there now",
-		[GONE] = "gone since it was listed; --relist lists what is there now"};
 	struct prefix *prefix = reading->prefix;
-	enum loss loss = error == -ESTALE ? CHANGED : error == -ENOENT ? GONE : FAILED;
 	SCOPE(buf_release) struct buf line = BUF_INIT;
 	uint64_t now = clock_ns();
 	unsigned more;
 
 	pthread_mutex_lock(&prefix->lock);
-	more = prefix->losses[loss].more++;
-	if (prefix->losses[loss].said && now - prefix->losses[loss].said < AGAIN_NS) {
+	more = prefix->more++;
+	if (prefix->said && now - prefix->said < AGAIN_NS) {
 		pthread_mutex_unlock(&prefix->lock);
 		return;
 	}
-	prefix->losses[loss].said = now;
-	prefix->losses[loss].more = 0;
+	prefix->said = now;
+	prefix->more = 0;
 	pthread_mutex_unlock(&prefix->lock);
 	buf_addf(&line, "%s%s", prefix->name, reading->path);
 	if (more)
 		buf_addf(&line, ", and %u more before", more);
-	buf_addf(&line, ": %s",
-		 loss != FAILED ? texts[loss] : err_text(&reading->object->why, error));
+	buf_addf(&line, ": %s", err_text(&reading->object->why, error));
 	if (prefix->settings->notice && buf_error(&line) == 0)
 		prefix->settings->notice(line.data);
 }
@@ -256,7 +246,7 @@ static void reading_done(void *arg, int64_t result)
 
 	if (result >= 0 && (uint64_t)result < reading->len)
 		result = -ENODATA;
-	if (result < 0 && result != -ECANCELED && result != -ENOMEM)
+	if (result < 0 && result != -ECANCELED && result != -ESTALE && result != -ENOENT)
 		note_loss(reading, (int)result);
 	object_free(reading->object);
 	free(reading);

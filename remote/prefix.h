@@ -6,7 +6,8 @@
  * may have one found twice.
  *
  * Each read is of the object that was listed, by its ETag, or otherwise by time and size, and what
- * fails is asked for again, as of a pack (object.h); the notice says which object failed. */
+ * fails is asked for again, as of a pack (object.h); the notice says which object failed,
+ * but for those that were replaced or are gone. */
 #pragma once
 
 #include "base/err.h"

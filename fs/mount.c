@@ -120,7 +120,7 @@ static int open_dataset(struct mount *mount, struct err *err)
 	mount->foreign = settings->foreign;
 	mount->foreign.open = open_cached_pack;
 	mount->foreign.open_prefix = open_mounted_prefix;
-	mount->foreign.context = mount;
+	mount->foreign.context = mount->foreign.prefix_context = mount;
 	mount->foreign.pages = &mount->pages;
 	mount->foreign.index_folder = mount->disk ? disk_cache_indexes(mount->disk) : NULL;
 	mount->foreign.notice = settings->remote.notice;

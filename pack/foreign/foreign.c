@@ -425,7 +425,7 @@ int foreign_open(const char *name, const struct foreign_settings *settings, stru
 	struct reader *reader;
 	struct err why = {0};
 	int r = settings->open_prefix
-			? settings->open_prefix(settings->context, name, &members, err)
+			? settings->open_prefix(settings->prefix_context, name, &members, err)
 			: 1;
 
 	if (r <= 0)

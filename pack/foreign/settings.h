@@ -111,7 +111,7 @@ struct foreign_settings {
 		    struct err *err);
 	/* A folder on a server. Returns 0; 1: it is none by its name; or -errno. NULL: none is. */
 	int (*open_prefix)(void *context, const char *name, struct members **ret, struct err *err);
-	void *context;
+	void *context, *prefix_context;
 	unsigned how;	     /* with which flags a file, and what lies beside it, is opened */
 	struct pages *pages; /* unpacked ones of all files that are opened with it */
 	/* Scripts of the files that are opened with it; NULL: each has its own. */

@@ -129,6 +129,14 @@ def packed_files(pack):
     return re.search(r'"content[_ ]id": *"(\w+)"', done.out)[1]
 
 
+@pytest.mark.parametrize("command", [["index", "-o", "{place}/x"],
+                                     ["fetch", "--cache-dir={place}/cache"]])
+def test_no_checksums_are_made_of_it(loose, place, command):
+    words = [word.format(place=place) for word in command]
+    done = run(FOLDPACK, *words, *loose.options, PREFIX, status=1)
+    assert f"{PREFIX}: a prefix: what is kept of files needs checksums" in done.err
+
+
 def test_its_pack_is_that_of_the_folder(loose, place):
     run(FOLDPACK, "create", "-q", *loose.options, PREFIX, place / "far.lmdb")
     run(FOLDPACK, "create", "-q", loose.folder, place / "near.lmdb")

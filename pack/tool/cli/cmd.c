@@ -47,6 +47,7 @@ int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_ar
 	line->common->foreign = (struct foreign_settings){.open = open_reader,
 							  .open_prefix = open_prefix,
 							  .context = line->common,
+							  .prefix_context = line->common,
 							  .pages = &line->common->pages,
 							  .notice = log_notice_line};
 	if (opt_parse(line->command, line->settings, argc, argv, &parsed, &err) < 0)

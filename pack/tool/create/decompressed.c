@@ -320,13 +320,6 @@ static int open_decompressed(void *context, const char *name, unsigned how, stru
 	return r;
 }
 
-static int open_prefix(void *context, const char *name, struct members **ret, struct err *err)
-{
-	const struct decompressed *d = context;
-
-	return d->before.open_prefix(d->before.context, name, ret, err);
-}
-
 void decompressed_begin(struct decompressed *d, const char *pack, struct foreign_settings *settings)
 {
 	*d = (struct decompressed){.pack = pack,
@@ -335,14 +328,12 @@ void decompressed_begin(struct decompressed *d, const char *pack, struct foreign
 				   .stream = -1,
 				   .script = {.tar = -1, .said = -1}};
 	settings->open = open_decompressed;
-	settings->open_prefix = open_prefix;
 	settings->context = d;
 }
 
 void decompressed_end(struct decompressed *d)
 {
 	d->settings->open = d->before.open;
-	d->settings->open_prefix = d->before.open_prefix;
 	d->settings->context = d->before.context;
 	if (d->script.process) {
 		kill(d->script.process, SIGKILL);

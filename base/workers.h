@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WORKERS_MOST 32
+#define WORKERS_MOST 64
 
 /* Called with the lock held, which it drops while it does something. Returns whether it did. */
 typedef bool workers_step_fn(void *context);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #define SCAN_JOBS 16
+#define AT_ONCE	  32 /* files, where they are on other machines */
 
 /* linux/openat2.h, which older headers lack. */
 struct how {
@@ -355,7 +356,7 @@ int folder_open(const char *path, struct members **ret)
 	folder = calloc(1, sizeof(*folder));
 	if (!folder)
 		return -ENOMEM;
-	workers_init(&folder->workers, WORKERS_MOST, read_next, folder);
+	workers_init(&folder->workers, AT_ONCE, read_next, folder);
 	folder->last = &folder->first;
 	folder->memory = fstype_is_memory(&fs);
 	folder->members = (struct members){.ops = fstype_is_remote(&fs) ? &far_ops : &near_ops,

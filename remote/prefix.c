@@ -32,7 +32,7 @@ struct prefix {
 
 	pthread_mutex_t lock; /* protects what follows */
 	char *stem;	      /* what all URLs begin with, as `auth` has it now */
-	unsigned moves;	      /* how often it has changed */
+	unsigned moves;	      /* how often it was taken over */
 	uint64_t said;	      /* when the user was last told of a read that failed, ns; 0: never */
 	unsigned more;	      /* since then */
 };
@@ -49,7 +49,7 @@ bool name_is_prefix(const char *name)
 	return name_is_url(name) && len && name[len - 1] == '/';
 }
 
-/* Takes over the URL that `auth` has now. */
+/* Takes over the URL that `auth` has now: where it leads, and how it is signed, may differ. */
 static int take_stem(struct prefix *prefix)
 {
 	const char *url = prefix->auth->url;
@@ -58,10 +58,6 @@ static int take_stem(struct prefix *prefix)
 	if (!stem)
 		return -ENOMEM;
 	SCOPE_LOCK(&prefix->lock);
-	if (prefix->stem && strcmp(prefix->stem, stem) == 0) {
-		free(stem);
-		return 0;
-	}
 	free(prefix->stem);
 	prefix->stem = stem;
 	prefix->moves++;
@@ -143,7 +139,8 @@ static int member_sign(struct object_auth *auth, const struct url *url, header_a
 	return of_all->ops->sign(of_all, url, add, context);
 }
 
-/* What was asked for before another member's refusal moved the bucket, goes there now. */
+/* What was asked for before the refusal of another member has moved the bucket, or had the keys
+ * renewed, is asked for again. */
 static int member_refused(struct object_auth *auth, const struct object_answer *answer,
 			  struct err *err)
 {
@@ -151,10 +148,11 @@ static int member_refused(struct object_auth *auth, const struct object_answer *
 	struct prefix *prefix = member->prefix;
 	int r = 0;
 
-	if (member->moves == prefix->moves)
+	if (member->moves == prefix->moves) {
 		r = prefix->auth->ops->refused(prefix->auth, answer, err);
-	if (r == 0)
-		r = take_stem(prefix);
+		if (r == 0)
+			r = take_stem(prefix);
+	}
 	return r < 0 ? r : make_member_url(member);
 }
 
@@ -279,7 +277,7 @@ static void prefix_submit(struct members *members, const struct member *member,
 {
 	struct object_range range = {.first = offset, .ahead = ahead};
 	uint64_t len = 0;
-	struct reading *reading;
+	struct reading *reading = NULL;
 	int r;
 
 	for (int i = 0; i < count; i++)

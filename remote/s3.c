@@ -150,8 +150,9 @@ int s3_url(const char *name, const struct s3_place *place, char **ret, struct er
 	if (r < 0)
 		return r;
 	if (bucket[len] == '\0' || bucket[len + 1] == '\0')
-		return err_set(err, -EINVAL, "no object is named: %.*sBUCKET/KEY",
-			       (int)(bucket - name), name);
+		return err_set(err, -EINVAL,
+			       "no object is named: %.*sBUCKET/KEY, or %.*sBUCKET/ for all of them",
+			       (int)(bucket - name), name, (int)(bucket - name), name);
 	if (!consists_of(place->region, strlen(place->region), "-"))
 		return err_set(err, -EINVAL, "'%s' is not a region", place->region);
 	if (place->endpoint)

@@ -126,7 +126,9 @@ int s3_refusal_say(const struct s3_refusal *refusal, const char *source,
 	if (is(refusal, "NoSuchBucket"))
 		return err_set(err, -ENOENT, "there is no such bucket at this endpoint");
 	if (status == 404)
-		return err_set(err, -ENOENT, "there is no such object in this bucket");
+		return err_set(err, -ENOENT,
+			       "there is no such object in this bucket; a folder of objects "
+			       "ends with a '/'");
 	if (refusal->kind == S3_OTHER && (status == 401 || status == 403))
 		return say_denied(refusal, source, unsigned_because, needs, err);
 	if (refusal->kind == S3_OTHER_REGION)

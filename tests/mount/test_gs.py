@@ -137,9 +137,11 @@ def test_a_refusal_says_where_credentials_were_looked_for(store, place):
 def test_an_object_that_is_not_there_is_said_as_it_is(store, monkeypatch):
     set_keys(monkeypatch, store.KEYS)
     said = run(FOLDPACK, "info", f"--endpoint={store.url}", "gs://photos/none", status=1).err
-    assert said == "foldpack: gs://photos/none: there is no such object in this bucket\n"
+    assert said == ("foldpack: gs://photos/none: there is no such object in this bucket; a folder "
+                    "of objects ends with a '/'\n")
     said = run(FOLDPACK, "info", f"--endpoint={store.url}", "gs://photos", status=1).err
-    assert said == "foldpack: gs://photos: no object is named: gs://BUCKET/KEY\n"
+    assert said == ("foldpack: gs://photos: no object is named: gs://BUCKET/KEY, or gs://BUCKET/ "
+                    "for all of them\n")
 
 
 def test_no_token_is_in_what_a_mount_says_or_runs_as(machine, mount):

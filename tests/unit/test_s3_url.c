@@ -136,8 +136,10 @@ TEST(what_names_no_object_or_would_lead_elsewhere_is_refused)
 	is_refused("s3://key:secret@b/key", AMAZON("r"),
 		   "no user and no password go in front of the bucket: AWS_ACCESS_KEY_ID and "
 		   "AWS_SECRET_ACCESS_KEY, or '--profile', have the keys");
-	is_refused("s3://bucket", AMAZON("r"), "no object is named: s3://BUCKET/KEY");
-	is_refused("s3://bucket/", AMAZON("r"), "no object is named: s3://BUCKET/KEY");
+	is_refused("s3://bucket", AMAZON("r"),
+		   "no object is named: s3://BUCKET/KEY, or s3://BUCKET/ for all of them");
+	is_refused("s3://bucket/", AMAZON("r"),
+		   "no object is named: s3://BUCKET/KEY, or s3://BUCKET/ for all of them");
 	is_refused("s3://b/k", AMAZON("evil.com/"), "'evil.com/' is not a region");
 	is_refused("s3://b/k", AMAZON(""), "'' is not a region");
 	is_refused(

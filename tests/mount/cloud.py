@@ -174,7 +174,9 @@ class Handler(answers.Handler):
         keys = [key for key in keys if key.startswith(query["prefix"])]
         at = int(query.get("continuation-token", "at 0")[3:])
         more = f"<NextContinuationToken>at {at + 2}</NextContinuationToken>"
-        items = "".join(f"<Contents><Key>{urllib.parse.quote_plus(key)}</Key></Contents>"
+        items = "".join(f"<Contents><Key>{urllib.parse.quote_plus(key)}</Key><ETag>&quot;1&quot;"
+                        f"</ETag><Size>{len(self.given.objects[path + urllib.parse.quote(key)])}"
+                        "</Size></Contents>"
                         for key in keys[at:at + 2])
         self.given.pages += 1
         self.answer(200, f"<ListBucketResult><Prefix/><EncodingType>url</EncodingType>"

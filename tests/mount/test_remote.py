@@ -1163,6 +1163,8 @@ def test_the_page_says_how_much_a_server_may_say():
             "headers of an answer": "BOUND_HEADERS", "redirects of a request": "BOUND_REDIRECTS",
             "an answer with credentials": "BOUND_ANSWER", "a page of a listing": "BOUND_PAGE",
             "pages of a listing": "BOUND_PAGES", "names that match a pattern": "NAMES_MOST",
+            "objects below a folder": "BOUND_OBJECTS",
+            "pages of their listing": "BOUND_OBJECT_PAGES",
             "one of these names": "BOUND_NAME", "what names the next page": "BOUND_NEXT",
             "a list of packs or patterns": "LIST_MOST", "a list of classes or names": "TEXT_MOST",
     }.items():

@@ -16,8 +16,8 @@ from report import OURS, Measure, Target
 DELAY_MS, RATE_MB = 30, 50  # remote.md: a store in the same region
 WORKERS = 8
 MEMORY = 0.1  # of the data
-GETS, OFF, CURL, LOCAL = "one GET per file", "oracle=off", "curl, same ranges", \
-    "foldfs, the pack on the disk"
+GETS, OFF, CURL, LOCAL, PACKED = "one GET per file", "oracle=off", "curl, same ranges", \
+    "foldfs, the pack on the disk", "foldfs, their pack"
 STORE = f"store {DELAY_MS} ms, {RATE_MB} MB/s a connection, memory {MEMORY:.0%}"
 KNOWN = f"{STORE}, seed 42"
 WITH_CACHE = f"{STORE}, {OFF}, a disk cache that holds all"
@@ -136,6 +136,34 @@ def unknown(bench, far, tree):
     return [first, again]
 
 
+def loose(bench, far, tree):
+    """The same files as loose objects, and their pack."""
+    name = os.path.basename(tree.root)
+    command = [bench.foldfs, f"--pool={int(MEMORY * tree.bytes)}", "--anonymous",
+               f"--endpoint={far.url}", "--relist"]
+    for seed in 42, "drawn":
+        title = f"{STORE}, loose objects, seed {seed}"
+        rate = Measure(title, "epoch", "files/s", (Target(8, GETS), Target(0.7, PACKED)), "remote")
+        before = Measure(title, "epoch, the order not known", "files/s", (Target(1, GETS),),
+                         "remote")
+        ready = Measure(title, "mount", "s", (Target(2, at_least=False, text="at most 2 s"),),
+                        "remote")
+        for _, system in bench.turns((OURS, OFF, PACKED, GETS)):
+            if system == GETS:
+                epoch = read(bench, tree.list, "--store", f"{far.url}/{name}", "--seed", seed)
+                rate.add(GETS, epoch.rate)
+                before.add(GETS, epoch.rate)
+                continue
+            options = ["--oracle=off"] if system == OFF else []
+            what = url_of(far, tree) if system == PACKED else f"s3://{name}/"
+            with Mount([*command, *options], what) as mount:
+                epoch = read(bench, mount.path, "--seed", seed)
+            (before if system == OFF else rate).add(OURS if system == OFF else system, epoch.rate)
+            if system == OURS:
+                ready.add(OURS, mount.ready_s)
+        yield from (rate, before, ready)
+
+
 def store_into_memory(tree):
     """Else the store waits for its disk."""
     for path in tree.paths():
@@ -143,14 +171,15 @@ def store_into_memory(tree):
             machine.into_memory(path)
 
 
-def with_store(bench, measure):
+def with_store(bench, measure, listed=False):
     reason = store.missing()
     if reason:
         raise Failed(reason)
     tree = bench.photos()
     bench.load_libraries()
     store_into_memory(tree)
-    with store.Store(bench.kept, DELAY_MS, RATE_MB) as far:
+    with store.Store(bench.kept, DELAY_MS, RATE_MB,
+                     os.path.basename(tree.root) if listed else None) as far:
         yield from measure(bench, far, tree)
 
 
@@ -158,6 +187,11 @@ def remote(bench):
     """A pack that lies far away."""
     yield from with_store(bench, known)
     yield from with_store(bench, rank)
+
+
+def prefix(bench):
+    """Loose objects of a bucket, with nothing packed."""
+    yield from with_store(bench, loose, listed=True)
 
 
 def disk_cache(bench):

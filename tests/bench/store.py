@@ -1,14 +1,19 @@
 """An object store of this machine: nginx, with as long to the first byte and as much bandwidth a
 connection as one far away.
 
-with Store(folder, 30, 50) as store: ... store.url, store.requests()"""
+with Store(folder, 30, 50) as store: ... store.url, store.requests()
+
+With `bucket`, a folder in it, it lists that as S3 does."""
 
 import glob
 import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "mount"))
 
 MODULES = ("ndk_http_module", "ngx_http_lua_module")
 CONFIGURATION = """\
@@ -31,7 +36,7 @@ http {{
         location / {{
             root {folder};
             limit_rate {rate}m;
-            access_by_lua_block {{ ngx.sleep({delay}) }}
+            access_by_lua_block {{ ngx.sleep({delay}) {lister} }}
         }}
     }}
 }}
@@ -57,8 +62,9 @@ def _free_port():
 
 
 class Store:
-    def __init__(self, folder, delay_ms, rate_mb):
+    def __init__(self, folder, delay_ms, rate_mb, bucket=None):
         self.folder, self.delay_ms, self.rate_mb = folder, delay_ms, rate_mb
+        self.bucket = bucket
         self.place = self.process = self.url = None
 
     def __enter__(self):
@@ -70,11 +76,19 @@ class Store:
         with open(f"{self.place}/conf", "w") as conf:
             conf.write(CONFIGURATION.format(
                 modules=modules, place=self.place, port=port, folder=self.folder,
-                rate=self.rate_mb, delay=self.delay_ms / 1000))
+                rate=self.rate_mb, delay=self.delay_ms / 1000, lister=self._lister()))
         self.process = subprocess.Popen(["nginx", "-p", self.place, "-c", f"{self.place}/conf"],
                                         stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self._wait(port)
         return self
+
+    def _lister(self):
+        if not self.bucket:
+            return ""
+        import bucket  # of tests/mount, as pytest is
+        with open(f"{self.place}/names", "w") as names:
+            names.writelines(bucket.names(os.path.join(self.folder, self.bucket)))
+        return bucket.lister(f"{self.place}/names")
 
     def _wait(self, port):
         for _ in range(200):

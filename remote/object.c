@@ -463,16 +463,18 @@ int object_new(struct object_group *group, struct object_auth *auth, struct obje
 	return 0;
 }
 
-/* It has been there, so what fails is asked for again for as long as of one that has arrived. */
+/* It has been there, so what fails is asked for again for as long as of one that has arrived. A tag
+ * goes into a header, and must not end it. */
 void object_preset(struct object *object, uint64_t size, const char *etag, bool linked,
 		   int64_t modified)
 {
 	struct object_tags *tags = &object->tags;
-	bool strong = !linked && retry_etag_is_strong(etag);
+	bool counts = strlen(etag) < TAGS_TEXT && !strpbrk(etag, "\r\n");
+	bool strong = counts && !linked && retry_etag_is_strong(etag);
 	time_t time = (time_t)modified;
 	struct tm tm;
 
-	if (strlen(etag) < TAGS_TEXT)
+	if (counts)
 		memcpy(linked ? tags->linked : tags->etag, etag, strlen(etag) + 1);
 	if (!strong && time > 0 && gmtime_r(&time, &tm))
 		strftime(tags->modified, TAGS_TEXT, "%a, %d %b %Y %H:%M:%S GMT", &tm);

@@ -508,6 +508,20 @@ TEST(one_that_changed_or_is_gone_fails_alone)
 	world_free(world);
 }
 
+/* Only the size tells then. */
+TEST(a_tag_that_would_end_a_header_does_not_count)
+{
+	struct world *world;
+
+	set_folders(1, 1, 1000);
+	world = world_new("s3://b/train/");
+	list_all(world);
+	free(BUF_ITEMS(&world->found, struct one)->tag);
+	BUF_ITEMS(&world->found, struct one)->tag = strdup("\"1\"\r\nX-Other: 1");
+	read_all(world, NULL, 0);
+	world_free(world);
+}
+
 TEST(reads_of_an_overloaded_server_are_repeated)
 {
 	struct world *world;

@@ -54,9 +54,10 @@ static void set_idle(struct idle_work *work, bool idle)
 	work->idle = idle;
 }
 
-void idle_work_begin(struct idle_work *work)
+void idle_work_begin(struct idle_work *work, bool gives_way)
 {
 	account(work, false);
+	work->gives_way = gives_way || work->saved <= 0;
 	set_idle(work, work->saved <= 0);
 }
 
@@ -70,7 +71,7 @@ void idle_work_give(struct idle_work *work, bool (*over)(void *context), void *c
 {
 	const struct timespec step = {.tv_nsec = STEP_NS};
 
-	if (work->saved >= 0 && clock_ns() - work->measured < MEASURE_NS)
+	if (!work->gives_way || (work->saved >= 0 && clock_ns() - work->measured < MEASURE_NS))
 		return;
 	account(work, true);
 	if (!work->idle && work->saved <= 0) {

@@ -31,13 +31,15 @@ struct idle_work {
 	uint64_t measured; /* ns: that was true then, */
 	uint64_t used;	   /* and its thread had used so much of a processor */
 	bool idle;	   /* that thread has idle priority */
+	bool gives_way;	   /* else it ends soon, and only owes what it takes */
 };
 
 /* With so much that is saved. */
 void idle_work_init(struct idle_work *work, int64_t saved);
 
-/* A search begins and ends on this thread, which had the normal priority before. */
-void idle_work_begin(struct idle_work *work);
+/* A search begins and ends on this thread, which had the normal priority before. One that ends soon
+ * need not give way if anything is saved: those after it wait until what it took is saved again. */
+void idle_work_begin(struct idle_work *work, bool gives_way);
 void idle_work_end(struct idle_work *work);
 
 /* To be called each few milliseconds. Sleeps until the rule allows more, or `over` says that the

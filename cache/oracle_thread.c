@@ -14,13 +14,14 @@
 #define WAKE	    64	   /* events that are worth waking up for */
 #define HIDDEN_STEP 65536u /* bytes of a set that are copied at once */
 
-#define TICK_NS	    50000000u /* between two times that it takes what was seen */
-#define ASLEEP	    40	      /* ticks without a turn, after which it sleeps */
-#define ABANDONED   600	      /* the same, after which a search ends: half a minute */
-#define WINDOW	    8	      /* ticks over which pace and misses are averaged */
-#define PATIENCE    20	      /* ticks after readers began: what is read sooner needs no search */
-#define MISSING	    50	      /* turns, of which one misses: reading ahead would pay */
-#define SEARCH_RATE 40e6      /* seeds/s of a processor, about */
+#define TICK_NS	    50000000u	 /* between two times that it takes what was seen */
+#define PATIENCE_NS CLOCK_SECOND /* after readers began: what is read sooner needs no search */
+#define ASLEEP	    40		 /* ticks without a turn, after which it sleeps */
+#define ABANDONED   600		 /* the same, after which a search ends: half a minute */
+#define WINDOW	    8		 /* ticks over which pace and misses are averaged */
+#define MISSING	    50		 /* turns, of which one misses: reading ahead would pay */
+#define SOON	    4		 /* seconds of an epoch that gains nothing by being known */
+#define SEARCH_RATE 40e6	 /* seeds/s of a processor, about */
 
 struct seen {
 	uint32_t reader; /* 0: not known */
@@ -56,10 +57,10 @@ struct oracle_thread {
 
 	/* The thread's own: */
 	uint64_t ticked_ns;
+	uint64_t began_ns;	/* readers; 0: they have not */
 	unsigned idle_ticks;	/* without a turn */
-	unsigned ticks;		/* since readers began, up to PATIENCE */
 	uint64_t turns, misses; /* at the last tick */
-	double pace, missing;	/* turns and misses in a tick, averaged */
+	double pace, missing;	/* turns and misses in TICK_NS, averaged */
 };
 
 /* --- what is seen ---------------------------------------------------------------------------- */
@@ -257,6 +258,7 @@ int oracle_thread_new(struct cache *cache, unsigned cpus, struct oracle_thread *
 		return -ENOMEM;
 	}
 	thread->cache = cache;
+	thread->ticked_ns = clock_ns();
 	thread->cpus = cpus < SEED_SEARCH_THREADS ? cpus : SEED_SEARCH_THREADS;
 	/* Numbers of files have 32 bits. */
 	thread->watching = cpus > 0 && cache->source.extents < ORDER_NONE;
@@ -324,7 +326,7 @@ static void *query_thread(void *context)
 	};
 
 	if (errand->searches)
-		idle_work_begin(&thread->work);
+		idle_work_begin(&thread->work, query_gives_way(errand->query));
 	oracle_run(errand->query, &hooks);
 	if (errand->searches)
 		idle_work_end(&thread->work);
@@ -354,7 +356,9 @@ static void sleep_while_idle(struct oracle_thread *thread)
 	thread->asleep = thread->end == thread->taken;
 	while (thread->asleep && !atomic_load(&thread->stopping))
 		pthread_cond_wait(&thread->wake, &thread->cache->lock);
-	thread->idle_ticks = thread->ticks = 0;
+	thread->idle_ticks = 0;
+	thread->began_ns = 0;
+	thread->ticked_ns = clock_ns();
 }
 
 /* Waits for events or for the next tick. */
@@ -362,7 +366,7 @@ static void wait_tick(struct oracle_thread *thread)
 {
 	const struct timespec until = clock_after(TICK_NS);
 	uint64_t misses, turns, now;
-	double weight = 1.0 / WINDOW;
+	double weight = 1.0 / WINDOW, ticks;
 
 	pthread_mutex_lock(&thread->cache->lock);
 	if (thread->end - thread->taken < WAKE)
@@ -373,13 +377,14 @@ static void wait_tick(struct oracle_thread *thread)
 	listen_to_readers(thread);
 	if (now - thread->ticked_ns < TICK_NS)
 		return;
+	ticks = (double)(now - thread->ticked_ns) / TICK_NS; /* more where others compute */
 	thread->ticked_ns = now;
 	turns = oracle_turns(thread->oracle);
 	thread->idle_ticks = turns == thread->turns ? thread->idle_ticks + 1 : 0;
-	if (turns > 0 && thread->ticks < PATIENCE)
-		thread->ticks++;
-	thread->pace += weight * ((double)(turns - thread->turns) - thread->pace);
-	thread->missing += weight * ((double)(misses - thread->misses) - thread->missing);
+	if (turns > 0 && thread->began_ns == 0)
+		thread->began_ns = now;
+	thread->pace += weight * ((double)(turns - thread->turns) / ticks - thread->pace);
+	thread->missing += weight * ((double)(misses - thread->misses) / ticks - thread->missing);
 	thread->turns = turns;
 	thread->misses = misses;
 }
@@ -455,13 +460,17 @@ static void make_next(struct oracle_thread *thread)
 
 static struct query *ask(struct oracle_thread *thread)
 {
+	double pace = thread->pace * (1e9 / (double)TICK_NS);
 	double seconds = (double)SEEDS_ALL / SEARCH_RATE / (thread->cpus ? thread->cpus : 1);
-	bool hard = thread->ticks == PATIENCE && thread->missing * MISSING > thread->pace;
+	bool usual = thread->began_ns && thread->ticked_ns - thread->began_ns >= PATIENCE_NS;
+	bool hard = usual && thread->missing * MISSING > thread->pace;
 	const struct effort effort = {
 		.guess = thread->cpus > 0,
+		.usual = usual,
 		.models = hard,
 		.hard = hard,
-		.least = thread->pace * (1e9 / (double)TICK_NS) * seconds / 4,
+		.least = pace * seconds / 4,
+		.soon = pace * SOON,
 	};
 
 	if (thread->idle_ticks > ABANDONED)

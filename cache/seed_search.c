@@ -59,7 +59,7 @@ static void *helper_thread(void *context)
 	struct idle_work work;
 
 	idle_work_init(&work, 0);
-	idle_work_begin(&work);
+	idle_work_begin(&work, true);
 	search_ranges(context, &work);
 	return NULL;
 }

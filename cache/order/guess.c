@@ -9,7 +9,9 @@
 #define MISSED	    16 /* epochs in a row, at most, after which one is known to follow another */
 #define LATEST	    4  /* known epochs that may go on in another way than before */
 #define BATCH_STEP  4  /* divides most sizes of batches; 10 divides most others */
-#define CONVENTIONS 1000000 /* no more are tried */
+#define CONVENTIONS 1000000   /* no more are tried */
+#define USUAL	    (1 << 26) /* the same of what usual scripts draw, */
+#define ALL	    ((double)SEEDS_ALL * (2 + RANKS_WORLD)) /* and of all seeds */
 #define FOUND	    16
 
 /* --- one by one -- --------------------------------------------------------------------------- */
@@ -349,17 +351,18 @@ static bool try_worlds(const struct candidate *candidate, uint64_t seeds, struct
 }
 
 /* A long search is in vain if the reader that has the first files has not read as far. */
-static unsigned depth_of_long(const struct candidate *candidate)
+static unsigned depth_of_long(const struct candidate *candidate, double tried)
 {
-	unsigned depth = candidate_depth(candidate, (double)SEEDS_ALL * (2 + RANKS_WORLD));
+	unsigned depth = candidate_depth(candidate, tried);
 
 	return depth <= candidate->shortest ? depth : 0;
 }
 
 static unsigned depth_of_all(const struct candidate *candidate)
 {
-	return candidate->list->count >= candidate->observations->least ? depth_of_long(candidate)
-									: 0;
+	return candidate->list->count >= candidate->observations->least
+		       ? depth_of_long(candidate, ALL)
+		       : 0;
 }
 
 /* Far on in the generator of a known epoch. */
@@ -381,21 +384,39 @@ static bool try_follow(const struct candidate *candidate, const struct seeds *se
 	return false;
 }
 
-static bool try_models(const struct candidate *candidate, struct hypothesis *ret)
+/* What scripts draw: all, or what is usual, of which so few are tried that 16 files of each reader
+ * are enough. */
+static bool try_drawn(const struct candidate *candidate, bool all, struct hypothesis *ret)
 {
 	const struct seeds_way plain = {0, 0, 1};
 	struct seeds_seen seen = candidate->seen;
 	struct seeds *seeds;
 	bool found;
 
-	seen.depth = depth_of_long(candidate);
+	seen.depth = depth_of_long(candidate, all ? ALL : USUAL);
 	if (!seen.depth || seen.n < 2 || seen.n >= PERMUTATION_LARGE ||
 	    seeds_new(&seen, &plain, 1, &seeds) < 0)
 		return false;
 	found = try_follow(candidate, seeds, ret) ||
-		streams_search(candidate->list->classes, seeds, candidate->hooks, &ret->sampler);
+		streams_search(candidate->list->classes, all, seeds, candidate->hooks,
+			       &ret->sampler);
 	seeds_free(seeds);
 	return found && ranks_find(candidate, &ret->sampler);
+}
+
+/* An epoch that is over soon gains nothing, but the next ones may. */
+static bool try_usual(const struct candidate *candidate, struct hypothesis *ret)
+{
+	const struct observations *observations = candidate->observations;
+	uint32_t files = candidate->list->count;
+
+	return (files >= observations->soon || files <= observations->turns) &&
+	       try_drawn(candidate, false, ret);
+}
+
+static bool try_models(const struct candidate *candidate, struct hypothesis *ret)
+{
+	return try_drawn(candidate, true, ret);
 }
 
 /* Rank 0 of each small world. */
@@ -463,15 +484,18 @@ static const struct {
 	try_fn *try;
 	enum { FIRST, OTHERS, LIKELY, UNLIKELY, REST } lists; /* OTHERS: likely; REST: not FIRST */
 } tries[] = {
+	/* clang-format off */
 	{GUESS_LIKELY, try_likely, FIRST},
 	{GUESS_LIKELY, try_likely, REST},
 	{GUESS_RANKS, try_ranks, FIRST},
+	{GUESS_USUAL, try_usual, FIRST},
 	{GUESS_MODELS, try_models, FIRST},
 	{GUESS_RANKS, try_ranks, OTHERS},
 	{GUESS_MORE, try_more, LIKELY},
 	{GUESS_ALL, try_all, LIKELY},
 	{GUESS_ALL, try_all_worlds, LIKELY},
 	{GUESS_ALL, try_more_and_all, UNLIKELY},
+	/* clang-format on */
 };
 
 bool guess(const struct observations *observations, unsigned efforts,

@@ -44,6 +44,8 @@ struct observations {
 	unsigned unlikely; /* of these, at the end: searched last */
 	double least;	   /* files of a list that is worth a search of all seeds: shorter ones are
 			    * read before it ends */
+	double soon;	/* the same of what is usual, but for lists that may have been read once */
+	uint64_t turns; /* files that were read so far */
 };
 
 /* What may be tried: guess() takes a set of these. */
@@ -51,10 +53,12 @@ enum guess_effort {
 	GUESS_LIKELY = 1, /* what follows known epochs, and conventions: some milliseconds */
 	GUESS_RANKS = 2,  /* seeds below GUESS_FEW in any world size, but of unlikely lists: some
 			   * ten milliseconds */
-	GUESS_MODELS = 4, /* what scripts draw that make a well-known model first: 1.5 s at most */
-	GUESS_MORE = 8,	  /* small seeds in any world size, but of unlikely
+	GUESS_USUAL = 4,  /* what scripts draw under the most popular seeds that make a common model
+			   * first, or none: 0.3 s at most */
+	GUESS_MODELS = 8, /* the same of all popular seeds and well-known models: 2 s at most */
+	GUESS_MORE = 16,  /* small seeds in any world size, but of unlikely
 			   * lists: a second or two */
-	GUESS_ALL = 16,	  /* all seeds: a minute of a processor for each likely list. Then of
+	GUESS_ALL = 32,	  /* all seeds: a minute of a processor for each likely list. Then of
 			   * unlikely lists: small seeds, and all */
 };
 

@@ -57,10 +57,11 @@ struct query;
 
 /* How much a query may cost. */
 struct effort {
-	bool guess;   /* else only what follows known epochs is made */
-	bool models;  /* also GUESS_MODELS */
-	bool hard;    /* also GUESS_MORE and GUESS_ALL */
-	double least; /* as in struct observations */
+	bool guess;	    /* else only what follows known epochs is made */
+	bool usual;	    /* also GUESS_USUAL: as soon as enough was seen */
+	bool models;	    /* also GUESS_MODELS */
+	bool hard;	    /* also GUESS_MORE and GUESS_ALL */
+	double least, soon; /* as in struct observations */
 };
 
 /* What can be found out now: NULL if nothing is new, or without memory. One query at a time; */
@@ -82,6 +83,9 @@ struct oracle_hooks {
 };
 
 void oracle_run(struct query *query, const struct oracle_hooks *hooks);
+
+/* Whether it is to give way to others. What is usual ends soon, and is worth it. */
+bool query_gives_way(const struct query *query);
 
 /* Whether a query under way is over: other readers have begun, or one belongs to these now that may
  * have the first files, or they have shown enough to begin again. The last counts neither for a

@@ -36,11 +36,12 @@ struct track {
 
 /* What was asked about the readers: stages as in watch.h. */
 struct asked {
-	uint64_t stage, shortest, group;  /* of the last query: of both beginnings, */
-	uint64_t began;			  /* the group's oldest, at the last query */
-	uint64_t hard, models, all_seeds; /* of the last ones with GUESS_MORE, _MODELS, _ALL */
-	bool brief;		   /* the last query: more files of its group do not end it */
-	struct choose_kinds kinds; /* of the group's files, for which lists were made */
+	uint64_t stage, shortest, group; /* of the last query: of both beginnings, */
+	uint64_t began;			 /* the group's oldest, at the last query */
+	uint64_t usual, models;		 /* of the last ones with GUESS_USUAL, _MODELS, */
+	uint64_t hard, all_seeds;	 /* GUESS_MORE, _ALL */
+	bool brief;			 /* the last query: more files of its group do not end it */
+	struct choose_kinds kinds;	 /* of the group's files, for which lists were made */
 };
 
 struct oracle {

@@ -124,18 +124,23 @@ static bool is_time(uint64_t stage, uint64_t last)
 }
 
 /* What is tried of what costs much, with the stages of the longest beginning and the shortest.
- * Models first, and alone: that ends soon. */
+ * What is usual first, once for each group, then models, and alone: that ends soon. */
 static unsigned efforts_now(struct oracle *oracle, const struct effort *effort, uint64_t stage,
 			    uint64_t all)
 {
 	struct asked *asked = &oracle->asked;
 	unsigned efforts = 0;
 
-	asked->brief = effort->models && is_time(all, asked->models);
-	if (asked->brief) {
+	asked->brief = true;
+	if (effort->usual && (all & 7) >= SEARCH_FROM && all >> 3 != asked->usual >> 3) {
+		asked->usual = all;
+		return GUESS_RANKS | GUESS_USUAL;
+	}
+	if (effort->models && is_time(all, asked->models)) {
 		asked->models = all;
 		return GUESS_RANKS | GUESS_MODELS;
 	}
+	asked->brief = false;
 	if (effort->hard && (is_time(all, asked->all_seeds) || effort->least < oracle->too_short)) {
 		efforts |= GUESS_ALL;
 		asked->all_seeds = all;
@@ -225,6 +230,8 @@ static struct query *ask_order(struct oracle *oracle, const struct effort *effor
 	oracle->asked.began = group.began;
 	observe(oracle, &group, &query->observations);
 	query->observations.least = effort->least;
+	query->observations.soon = effort->soon;
+	query->observations.turns = watch_turns(oracle->watch);
 	query->since = group.began;
 	query->efforts = GUESS_LIKELY | efforts;
 	query->why = effort->hard || (stage & 7) < SEARCH_FROM ? ORACLE_TOO_FEW : ORACLE_NO_NEED;
@@ -408,6 +415,11 @@ static void find_order(struct query *query, const struct oracle_hooks *hooks)
 	else if (query->efforts & GUESS_ALL)
 		query->why = is_short ? ORACLE_TOO_SHORT : ORACLE_UNKNOWN;
 	query->over = hooks->search.over(hooks->search.context);
+}
+
+bool query_gives_way(const struct query *query)
+{
+	return !(query->efforts & GUESS_USUAL);
 }
 
 void oracle_run(struct query *query, const struct oracle_hooks *hooks)

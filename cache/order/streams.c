@@ -11,8 +11,9 @@
 #define SKIPPED 2048 /* blocks, at most, until hooks->over is asked again */
 
 /* The usual comes first: the weights of nine models in ten end before NEAR. */
-#define NEAR	     ((uint64_t)96000000)
-#define USUAL_GROUPS 2
+#define NEAR	      ((uint64_t)96000000)
+#define USUAL_GROUPS  1
+#define LIKELY_GROUPS 2
 
 _Static_assert(SAMPLER_ROOTS % MT19937_LANES == 0, "a lane for each root");
 
@@ -220,23 +221,23 @@ static bool search_until(struct models_search *search, struct walk *walk, uint64
 	return try_rows(search, walk, ret);
 }
 
-static bool search_all(struct models_search *search, struct sampler *ret)
+static bool search_walks(struct models_search *search, bool all, struct sampler *ret)
 {
 	uint64_t end = search->spans[search->span_count - 1].end;
 
 	for (unsigned group = 0; group < GROUPS; group++)
 		walk_begin(&search->walks[group], group);
-	for (unsigned group = 0; group < USUAL_GROUPS; group++)
+	for (unsigned group = 0; group < (all ? LIKELY_GROUPS : USUAL_GROUPS); group++)
 		if (search_until(search, &search->walks[group], NEAR, ret))
 			return true;
-	for (unsigned group = 0; group < GROUPS; group++)
+	for (unsigned group = 0; all && group < GROUPS; group++)
 		if (search_until(search, &search->walks[group], end, ret))
 			return true;
 	return false;
 }
 
-bool streams_search(uint32_t classes, const struct seeds *seeds, const struct search_hooks *hooks,
-		    struct sampler *ret)
+bool streams_search(uint32_t classes, bool all, const struct seeds *seeds,
+		    const struct search_hooks *hooks, struct sampler *ret)
 {
 	SCOPE_FREE struct models_search *search =
 		aligned_alloc(_Alignof(struct models_search), sizeof(*search));
@@ -248,7 +249,7 @@ bool streams_search(uint32_t classes, const struct seeds *seeds, const struct se
 	search->seeds = seeds;
 	search->hooks = hooks;
 	search->spans = models_spans(classes, &search->span_count);
-	found = search->spans && search_all(search, ret);
+	found = search->spans && search_walks(search, all, ret);
 	free(search->spans);
 	return found;
 }

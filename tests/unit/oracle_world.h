@@ -29,10 +29,12 @@ struct world {
 	uint32_t folders; /* not 0: nothing else, but folders of so many files each */
 	unsigned asked;	  /* so often for lists */
 	uint64_t most;	  /* seeds are searched up to here, */
-	double least;	  /* for lists of so many files */
+	double least;	  /* for lists of so many files, */
+	double soon;	  /* and what is usual for these */
 	uint64_t searched;
 	unsigned long_searches;
-	bool models;	   /* they are tried too, */
+	bool usual;	   /* that is tried too, */
+	bool models;	   /* and models, */
 	uint32_t classes;  /* with as many */
 	unsigned looks;	   /* at whether to stop */
 	bool gives_up;	   /* once it thinks hard, */
@@ -209,8 +211,12 @@ static inline struct oracle_hooks hooks_of(struct world *world)
 /* Returns whether it had something to think about, and in *found whether an order was found. */
 static inline bool think_once(struct world *world, bool hard, bool *found)
 {
-	const struct effort effort = {
-		.guess = true, .models = world->models, .hard = hard, .least = world->least};
+	const struct effort effort = {.guess = true,
+				      .usual = world->usual,
+				      .models = world->models,
+				      .hard = hard,
+				      .least = world->least,
+				      .soon = world->soon};
 	const struct oracle_hooks hooks = hooks_of(world);
 	struct query *query = oracle_ask(world->oracle, &effort);
 

@@ -57,10 +57,10 @@ static bool is_over(void *context)
 }
 
 /* A search on a new thread, that uses so much of a processor. */
-static void search(struct idle_work *work, uint64_t ns)
+static void search_as(struct idle_work *work, uint64_t ns, bool gives_way)
 {
 	used = 0;
-	idle_work_begin(work);
+	idle_work_begin(work, gives_way);
 	while (used < ns && !is_over(NULL)) {
 		uint64_t part = idle ? 100 - wanted : 100;
 
@@ -71,6 +71,11 @@ static void search(struct idle_work *work, uint64_t ns)
 	was_idle = idle;
 	idle_work_end(work);
 	assert_false(idle);
+}
+
+static void search(struct idle_work *work, uint64_t ns)
+{
+	search_as(work, ns, true);
 }
 
 static void setup(struct idle_work *work)
@@ -96,6 +101,22 @@ TEST_OF(work, a_search_has_the_normal_priority_for_a_fifth_of_a_second)
 	assert_false(was_idle);
 	search(work, 30 * MS);
 	assert_true(was_idle);
+}
+
+/* Once, until it is saved again. */
+TEST_OF(work, one_that_ends_soon_keeps_its_priority)
+{
+	wanted = 50;
+	for (unsigned i = 0; i < 2; i++) {
+		search_as(work, 300 * MS, false);
+		assert_false(was_idle);
+		assert_int_equal(slept, 0);
+		search_as(work, 30 * MS, false);
+		assert_true(was_idle);
+		assert_true(slept > 0);
+		now += 100 * SECOND;
+		slept = 0;
+	}
 }
 
 TEST_OF(work, what_others_leave_is_taken)

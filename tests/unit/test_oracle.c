@@ -263,18 +263,57 @@ TEST_OF(world, a_large_seed_is_found_where_it_pays_to_search)
 	assert_int_equal(state_of(world).seed, LARGE);
 }
 
-/* resnet18(num_classes=37): lists are made long before models are tried. */
+/* resnet18(num_classes=37): lists are made long before models are tried. Nobody waits for files. */
 TEST_OF(world, a_seed_after_a_model_for_these_classes_is_found)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .in_memory = true};
 	uint32_t seed = output(3407, 22333824 + 513 * 37 + 3);
 
 	permutation_of(seed, order, N);
-	world->models = true;
+	world->usual = true;
 	world->classes = 37;
 	read_epoch(world, order, 200, &epoch);
 	assert_true(epoch.locked > 0);
 	assert_int_equal(state_of(world).seed, seed);
+}
+
+/* In the first epoch, but not for a list that may have been read once. */
+TEST_OF(world, what_is_usual_is_not_tried_where_the_epoch_is_over_soon)
+{
+	permutation_of(LARGE, order, N);
+	world->usual = true;
+	world->soon = N + 1;
+	saw(world, 5, 0, 64);
+	assert_false(think(world, false));
+	assert_true(world->looks < 20);
+	saw(world, 5, 64, N);
+	permutation_of(output(42, 400003), order, N);
+	saw(world, 6, 0, 64);
+	assert_true(think(world, false));
+	assert_int_equal(state_of(world).seed, output(42, 400003));
+}
+
+/* After 16 files of each reader: of more it says the same. Others are tried anew. */
+TEST_OF(world, what_is_usual_is_tried_once_for_the_same_readers)
+{
+	unsigned looks;
+
+	permutation_of(LARGE, order, N);
+	world->usual = true;
+	saw(world, 5, 0, 15);
+	assert_false(think(world, false));
+	looks = world->looks;
+	saw(world, 5, 15, 16);
+	assert_false(think(world, false));
+	assert_true(world->looks > 2 * looks);
+	looks = world->looks - looks;
+	saw(world, 5, 16, 64);
+	assert_false(think(world, false));
+	assert_true(world->looks < 2 * looks);
+	permutation_of(LARGE + 1, order, N);
+	saw(world, 6, 0, 16);
+	assert_false(think(world, false));
+	assert_true(world->looks > 2 * looks);
 }
 
 /* Its seed takes a search of all, and then it is looked for among the outputs of usual generators,

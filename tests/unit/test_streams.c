@@ -72,12 +72,31 @@ TEST(seeds_after_models_are_found)
 		struct seeds *seeds = look(seed);
 		struct sampler sampler = {0};
 
-		assert_true(streams_search(all[i].classes, seeds, &patient, &sampler));
+		assert_true(streams_search(all[i].classes, true, seeds, &patient, &sampler));
 		assert_int_equal(sampler.rule, SAMPLER_WORDS);
 		assert_int_equal(sampler.seed, seed);
 		assert_int_equal(sampler.root, all[i].root);
 		assert_int_equal(sampler.word, all[i].word);
 		assert_int_equal(sampler.step, 0);
+		seeds_free(seeds);
+	}
+}
+
+/* resnet50 under 42, but neither vgg16 nor a seed that few people choose. */
+TEST(what_is_usual_is_a_part_of_it)
+{
+	static const struct {
+		uint32_t root;
+		uint64_t word;
+		bool usual;
+	} all[] = {{42, 48958824 + 3, true}, {3, 276701672 + 3, false}, {7, 5056624 + 3, false}};
+
+	for (unsigned i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		struct seeds *seeds = look(output(all[i].root, all[i].word));
+		struct sampler sampler;
+
+		assert_int_equal(streams_search(10, false, seeds, &patient, &sampler),
+				 all[i].usual);
 		seeds_free(seeds);
 	}
 }
@@ -157,7 +176,7 @@ TEST(a_search_ends_when_nobody_waits_for_it)
 	struct seeds *seeds = look(output(42, 22846824 + 3));
 	struct sampler sampler = {.seed = output(42, 1003)}, origin;
 
-	assert_false(streams_search(0, seeds, &hurried, &sampler));
+	assert_false(streams_search(0, true, seeds, &hurried, &sampler));
 	assert_int_equal(streams_origins(&sampler, 1 << 20, &hurried, &origin, 1), 0);
 	seeds_free(seeds);
 }

@@ -327,6 +327,26 @@ class Group:
         """Reads that they have sent to the disk."""
         return self._device("blkio.throttle.io_serviced", "rios")
 
+    def memory_now(self):
+        """Bytes that the group's processes have now, the page cache that they filled included: of a
+        group with a limit."""
+        return self._memory("memory.usage_in_bytes", "memory.current")
+
+    def memory_peak(self):
+        """The most that ever was."""
+        return self._memory("memory.max_usage_in_bytes", "memory.peak")
+
+    def _memory(self, v1, v2):
+        name = v1 if self._has("memory", v1) else v2
+        return int(_read(f"{self.directories['memory']}/{name}"))
+
+    def kill(self):
+        """Ends all that is still in the group."""
+        for directory in self.homes:
+            with contextlib.suppress(OSError):
+                for pid in _read(f"{directory}/cgroup.procs").split():
+                    os.kill(int(pid), signal.SIGKILL)
+
     def cpu_seconds(self):
         """Processor time of the group's processes, those that have ended included; None where
         nobody counts it."""

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""figures.py [--check] [REPORT.csv...]: the figures of README.md and doc/measured.md and their
-chart, made of doc/results.csv, which has the rounds and the machine of each.
+"""figures.py [--check] [REPORT.csv...]: the figures of README.md, doc/measured.md and doc/compare.md
+and their chart, made of doc/results.csv, which has the rounds and the machine of each.
 
 A REPORT.csv is what `make bench` leaves: its figures replace those in doc/results.csv, of what the
 pages show. --check changes nothing and prints what does not agree: status 1."""
@@ -17,6 +17,7 @@ from pathlib import Path
 import cases_cold
 import cases_epochs
 import cases_foreign
+import cases_loaders
 import cases_remote
 from charts import Ratios, Row, chart
 from harness import SQUASHFUSE
@@ -170,12 +171,22 @@ TABLES = {
 }
 
 
+# A column: (heading, section, measure).
+LOADERS = [
+    *((f"{head}: {figure}, {cases_loaders.FIGURES[figure][0]}", cell.title(), figure)
+      for head, cell, figures in cases_loaders.SHOWN for figure in figures),
+    *((f"{figure}, {cases_loaders.FIGURES[figure][0]}", cases_loaders.CONVERSION, figure)
+      for figure in cases_loaders.OF_CONVERSION)]
+
+
 def shown():
     """The keys of all that is shown."""
     found = [(line, (OURS, line.other)) for line in FRONT]
     found += [(line, (OURS, *(names or [line.other]))) for lines, names in TABLES.values()
               for line in lines]
-    return {(line.section, line.measure, system) for line, systems in found for system in systems}
+    return {(line.section, line.measure, system) for line, systems in found
+            for system in systems} | {(section, measure, system) for _, section, measure in LOADERS
+                                      for system in cases_loaders.SYSTEMS}
 
 
 # --- as Markdown and as a chart ------------------------------------------------------------------
@@ -236,6 +247,19 @@ def table(results, lines, others=None):
             yield f"| {line.words()} | {ours.cell()} | {' | '.join(cells)} | {ours.when} |"
 
 
+def loaders(results):
+    """A line for each of them, and when it was measured."""
+    rows = {system: [results.get(section, measure, system) for _, section, measure in LOADERS]
+            for system in cases_loaders.SYSTEMS}
+    rows = {system: found for system, found in rows.items() if any(found)}
+    if rows:
+        yield f"| | {' | '.join(heading for heading, _, _ in LOADERS)} | measured |"
+        yield "|---|" + "---|" * (len(LOADERS) + 1)
+    for system, found in rows.items():
+        cells = [one.cell() if one else "" for one in found]
+        yield f"| {system} | {' | '.join(cells)} | {next(filter(None, found)).when} |"
+
+
 def picture(results):
     groups = [(heading, [Row(line.words(), *ratio_of(ours, other))
                          for line, ours, (other,) in lines])
@@ -259,6 +283,7 @@ def made(results):
     """{file: what it should be}"""
     tables = {name: table(results, *content) for name, content in TABLES.items()}
     blocks = {"README.md": {"gain": summary(results)},
+              "doc/compare.md": {"loaders": loaders(results)},
               "doc/measured.md": {"front": table(results, FRONT), **tables}}
     return {CHART: picture(results),
             **{file: filled((ROOT / file).read_text(), found) for file, found in blocks.items()}}

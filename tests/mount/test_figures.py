@@ -56,3 +56,14 @@ def test_blocks_are_filled_between_their_marks():
     assert filled == "before\n<!-- gain: by make figures -->\n\nnew\n\n<!-- end -->\nafter\n"
     with pytest.raises(SystemExit, match="0 places for 'server'"):
         figures.filled(text, {"server": []})
+
+
+def test_loaders_have_a_table_once_they_were_measured(results, place):
+    assert not list(figures.loaders(results))
+    _, section, measure = figures.LOADERS[0]
+    write(place / "report.csv", (section, measure, "LitData", "90 120 100"),
+          (section, measure, "another", "7"))
+    results.take(place / "report.csv", figures.shown())
+    *_, line = figures.loaders(results)
+    empty = " | " * (len(figures.LOADERS) - 1)
+    assert line == f"| LitData | 100 (90–120){empty} | 2026-11-27, abc1234 |"

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""figures.py [--check] [REPORT.csv...]: the figures of README.md, doc/measured.md and doc/compare.md
-and their chart, made of doc/results.csv, which has the rounds and the machine of each.
+"""figures.py [--check] [REPORT.csv...]: the figures of README.md, doc/measured.md and
+doc/compare.md, and their chart, made of doc/results.csv, which has the rounds and the machine.
 
 A REPORT.csv is what `make bench` leaves: its figures replace those in doc/results.csv, of what the
 pages show. --check changes nothing and prints what does not agree: status 1."""

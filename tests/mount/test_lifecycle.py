@@ -610,7 +610,7 @@ def test_another_folder_of_the_pack_is_not_the_one_that_is_mounted(small, mount,
     mounted = mount("--subdir=folder", small[1])
     assert mounted.stats()["subdir"] == "folder"
     assert "already mounted" in run(FOLDFS, "--subdir=/folder/", small[1], point).err
-    assert "another folder of it" in refused(small[1], point)
+    assert "another --subdir of it" in refused(small[1], point)
 
 
 @pytest.mark.parametrize("first, second, said", [

@@ -280,15 +280,27 @@ static int take_folder(struct keys *keys, const char *block, struct err *err)
 	return is_before(keys->chain, folder) ? 0 : add_chain(keys->walk, true, folder, len, NULL);
 }
 
+/* Not by strstr(), with which a sanitizer measures all of a page for each block. */
+static char *find_tag(char *at, const char *end, const char *tag)
+{
+	size_t len = strlen(tag);
+
+	for (; (at = memchr(at, '<', (size_t)(end - at))); at++)
+		if ((size_t)(end - at) >= len && memcmp(at, tag, len) == 0)
+			return at;
+	return NULL;
+}
+
 /* Calls `take` for each block of this name, of which it gets what is inside. */
 static int for_blocks(struct keys *keys, char *body, const char *begin, const char *end,
 		      int (*take)(struct keys *keys, const char *block, struct err *err),
 		      struct err *err)
 {
+	const char *all = body + strlen(body);
 	int r = 0;
 
-	while (r == 0 && (body = strstr(body, begin))) {
-		char *stop = strstr(body, end);
+	while (r == 0 && (body = find_tag(body, all, begin))) {
+		char *stop = find_tag(body, all, end);
 
 		if (!stop)
 			return err_set(err, -EPROTO, "the listing is cut");

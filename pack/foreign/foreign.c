@@ -10,9 +10,9 @@
 #include "pack/foreign/checksums.h"
 #include "pack/foreign/folder.h"
 #include "pack/foreign/index_file.h"
-#include "pack/foreign/known.h"
 #include "pack/foreign/maker.h"
 #include "pack/foreign/members.h"
+#include "pack/foreign/unsupported.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static int find_format(struct foreign_source *source, const struct maker_format 
 	int r = 0;
 
 	if (!source->maker && !source->settings->schema)
-		r = known_tell(source, err);
+		r = unsupported_tell(source, err);
 	if (r == 0 && !source->maker)
 		r = maker_begin(source, &source->maker, err);
 	if (r == 0)
@@ -163,8 +163,8 @@ static int make_readers(struct opening *o, bool checking, struct err *err)
 	else
 		volumes[0] = reader_origin(own);
 	if (o->extra.made_count) {
-		r = made_reader_new(volumes[0], o->extra.made, o->extra.made_count,
-				    o->settings->pages, &readers->below[READS_MADE], err);
+		r = virtual_reader_new(volumes[0], o->extra.made, o->extra.made_count,
+				       o->settings->pages, &readers->below[READS_MADE], err);
 		if (r < 0)
 			return r;
 		volumes[count++] = readers->below[READS_MADE];

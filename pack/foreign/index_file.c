@@ -313,7 +313,7 @@ int index_members_write(const struct foreign_tree *tree, uint64_t listed, struct
 static int read_members(struct reader *index, const char *options, struct index_extra *ret)
 {
 	const char *line = strstr(options, "\nmembers=");
-	uint64_t hash, at = INDEX_TEXT + ret->text + ret->made_count * MADE_ROW_BYTES, end;
+	uint64_t hash, at = INDEX_TEXT + ret->text + ret->made_count * VIRTUAL_ROW_BYTES, end;
 	SCOPE_FREE void *buf = NULL;
 	XXH3_state_t state;
 	int r = 0;
@@ -358,11 +358,11 @@ int index_extra_read(struct reader *index, struct index_extra *ret)
 			    &ret->made_count, &hash) != 3)
 		return -EBADMSG;
 	ret->full = strstr(options.data, INDEX_SUMS_FULL) != NULL;
-	if (ret->text > identity.size || ret->made_count > identity.size / MADE_ROW_BYTES)
+	if (ret->text > identity.size || ret->made_count > identity.size / VIRTUAL_ROW_BYTES)
 		return -EBADMSG;
 	r = read_blob(index, INDEX_TEXT, ret->text, &text);
 	if (r == 0)
-		r = read_blob(index, INDEX_TEXT + ret->text, ret->made_count * MADE_ROW_BYTES,
+		r = read_blob(index, INDEX_TEXT + ret->text, ret->made_count * VIRTUAL_ROW_BYTES,
 			      &rows);
 	if (r == 0 && index_extra_hash(&text, &rows) != hash)
 		r = -EBADMSG;
@@ -373,7 +373,7 @@ int index_extra_read(struct reader *index, struct index_extra *ret)
 		return r;
 	ret->made = calloc(ret->made_count + 1, sizeof(*ret->made));
 	for (uint64_t i = 0; ret->made && i < ret->made_count; i++)
-		ret->made[i] = made_decode((const uint8_t *)rows.data + i * MADE_ROW_BYTES);
+		ret->made[i] = virtual_decode((const uint8_t *)rows.data + i * VIRTUAL_ROW_BYTES);
 	return ret->made ? 0 : -ENOMEM;
 }
 

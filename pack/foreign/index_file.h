@@ -2,8 +2,8 @@
  *
  *	superblock | text | rows | members | sections, one after the other
  *
- * `text` is the bytes of files that are in no record; `rows` the table of made_reader_new(), as
- * made_encode() writes it; `members` that of base/reader_members.h.
+ * `text` is the bytes of files that are in no record; `rows` the table of virtual_reader_new(), as
+ * virtual_encode() writes it; `members` that of base/reader_members.h.
  *
  * It is kept beside the container, as .NAME.foldfs-index, which no glob finds, or, where that
  * folder cannot be written to, in the disk cache and below $XDG_CACHE_HOME/foldfs/index (~/.cache);
@@ -68,9 +68,9 @@ bool index_file_is_kept(const struct foreign_tree *tree);
 
 /* What is in the file beside the sections. */
 struct index_extra {
-	bool full;	       /* all extents have checksums */
-	uint64_t text;	       /* bytes */
-	struct made_row *made; /* on the heap */
+	bool full;		  /* all extents have checksums */
+	uint64_t text;		  /* bytes */
+	struct virtual_row *made; /* on the heap */
 	uint64_t made_count;
 	/* Of members: the table, as base/reader_members.h has it, and when they were listed, in
 	 * seconds since 1970; 0: of other files. */

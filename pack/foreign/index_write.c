@@ -10,7 +10,7 @@ struct writing {
 	struct foreign_tree *tree;
 	struct index index;
 	struct labels labels;
-	struct buf rows; /* of struct made_row */
+	struct buf rows; /* of struct virtual_row */
 	struct format_super super;
 };
 
@@ -28,7 +28,8 @@ static int make_options(struct writing *w, const struct index_key *key, const ch
 	SCOPE(buf_release) struct buf options = BUF_INIT;
 	const struct foreign_tree *tree = w->tree;
 	int r = buf_addf(&options, "%sformat=%s\nextra=%zu %zu %016" PRIx64 INDEX_SUMS_NONE,
-			 key->text, format, tree->text.len, BUF_COUNT(&tree->made, struct made_row),
+			 key->text, format, tree->text.len,
+			 BUF_COUNT(&tree->made, struct virtual_row),
 			 index_extra_hash(&tree->text, &w->rows));
 
 	if (r == 0)
@@ -83,17 +84,17 @@ int index_file_write(struct foreign_tree *tree, const struct index_key *key, con
 	uint8_t super[FORMAT_SUPER_BYTES];
 	int r;
 
-	if (tree->made_end)
-		next = reader_volumes_after(next, tree->made_end);
+	if (tree->virtual_end)
+		next = reader_volumes_after(next, tree->virtual_end);
 	starts[TREE_UNPACKED] = next;
 	if (tree->unpacked && reader_identity(tree->unpacked, &unpacked) == 0)
 		next = reader_volumes_after(next, unpacked.size);
 	starts[TREE_TEXT] = next + INDEX_TEXT;
 	r = tree_index(tree, starts, &w.index, &w.labels, err);
-	for (size_t i = 0; r == 0 && i < BUF_COUNT(&tree->made, struct made_row); i++) {
-		uint8_t row[MADE_ROW_BYTES];
+	for (size_t i = 0; r == 0 && i < BUF_COUNT(&tree->made, struct virtual_row); i++) {
+		uint8_t row[VIRTUAL_ROW_BYTES];
 
-		made_encode(&BUF_ITEMS(&tree->made, const struct made_row)[i], row);
+		virtual_encode(&BUF_ITEMS(&tree->made, const struct virtual_row)[i], row);
 		r = buf_add(&w.rows, row, sizeof(row));
 	}
 	if (r == 0)

@@ -2,9 +2,9 @@
 #include "base/le.h"
 #include "base/math.h"
 #include "base/scope.h"
-#include "pack/foreign/known.h"
 #include "pack/foreign/maker_process.h"
 #include "pack/foreign/tree_internal.h"
+#include "pack/foreign/unsupported.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -281,7 +281,7 @@ static bool take_part(struct maker *maker, struct message *message, struct forei
 	ret->crc = (uint32_t)crc;
 	if (!source->reader || ret->offset > source->size || ret->len > source->size - ret->offset)
 		return false;
-	if (!method && (foreign_peek(source, ret->offset, KNOWN_HEAD, &head, &len) < 0 ||
+	if (!method && (foreign_peek(source, ret->offset, UNSUPPORTED_HEAD, &head, &len) < 0 ||
 			!compression_of(head, min(len, ret->len))))
 		ret->reader = NULL; /* not compressed */
 	return true;

@@ -157,9 +157,9 @@ static int check_place(const struct foreign_tree *tree, const struct foreign_fil
 	return 0;
 }
 
-static int add_made(struct foreign_tree *tree, const struct made_row *row)
+static int add_made(struct foreign_tree *tree, const struct virtual_row *row)
 {
-	tree->made_end = made_end(row);
+	tree->virtual_end = virtual_end(row);
 	return buf_add(&tree->made, row, sizeof(*row));
 }
 
@@ -170,8 +170,8 @@ static int add_piece(struct foreign_tree *tree, uint64_t offset, uint64_t len, u
 
 	while (r == 0 && all > 0) {
 		uint64_t piece = min(all, PIECE_MOST), stored = min(len, piece);
-		const struct made_row made = {
-			.start = tree->made_end,
+		const struct virtual_row made = {
+			.start = tree->virtual_end,
 			.offset = offset,
 			.is_page = true,
 			.page = {(uint32_t)stored, (uint32_t)piece, CODEC_HOLE}};
@@ -192,11 +192,11 @@ static int add_by_rows(struct foreign_tree *tree, const struct foreign_file *fil
 	const struct foreign_packed *page = file->packed;
 	/* The last piece ends where the next row may begin. */
 	uint64_t end = (file->size + READER_PAGE - 1) / READER_PAGE * READER_PAGE;
-	struct made_row made = {.start = tree->made_end, .offset = file->offset};
+	struct virtual_row made = {.start = tree->virtual_end, .offset = file->offset};
 	int r = 0;
 
 	row->volume = TREE_MADE;
-	row->offset = tree->made_end;
+	row->offset = tree->virtual_end;
 	if (pieces) {
 		r = add_piece(tree, 0, 0, file->piece_count ? pieces[0].at : end);
 		for (size_t i = 0; r == 0 && i < file->piece_count; i++)
@@ -207,17 +207,17 @@ static int add_by_rows(struct foreign_tree *tree, const struct foreign_file *fil
 	}
 	if (file->pixels) {
 		made.pixels = *file->pixels;
-		row->size = made_size(&made);
+		row->size = virtual_size(&made);
 		return add_made(tree, &made);
 	}
 	if (!tree->made.len || tree->page != page->offset) {
 		tree->page = page->offset;
-		tree->page_start = tree->made_end;
+		tree->page_start = tree->virtual_end;
 		for (size_t i = 0; r == 0 && i < page->count; i++) {
 			const struct codec_piece *piece = &page->pieces[i];
 
-			made = (struct made_row){
-				.start = tree->made_end,
+			made = (struct virtual_row){
+				.start = tree->virtual_end,
 				.offset = page->offset + piece->offset,
 				.is_page = true,
 				.page = {piece->packed, piece->unpacked, piece->codec}};

@@ -15,9 +15,9 @@
 #pragma once
 
 #include "base/err.h"
-#include "pack/foreign/made.h"
 #include "pack/foreign/source.h"
 #include "pack/foreign/text.h"
+#include "pack/foreign/virtual.h"
 #include "pack/labels.h"
 #include <stdbool.h>
 #include <sys/types.h>

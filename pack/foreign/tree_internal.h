@@ -43,7 +43,7 @@ struct foreign_tree {
 	struct buf paths;
 	struct buf targets;	 /* of links */
 	struct buf text;	 /* of files that are in no record */
-	struct buf made;	 /* struct made_row */
+	struct buf made;	 /* struct virtual_row */
 	struct buf members;	 /* the table of base/reader_members.h: rows, */
 	struct buf members_text; /* and their text */
 	struct buf notes;	 /* lines, each ended by NUL */
@@ -51,7 +51,7 @@ struct foreign_tree {
 	struct reader *unpacked; /* what foreign_watch.unpack() has made, or NULL */
 	struct tree_list classes, names;
 	uint32_t most_links;	   /* of all rows */
-	uint64_t made_end;	   /* of the space of made_reader_new() */
+	uint64_t virtual_end;	   /* of the space of virtual_reader_new() */
 	uint64_t page, page_start; /* where the last page lies in the source, and in that space */
 	struct labels_style style; /* of the folders of classes */
 	uint64_t made_up;	   /* files whose names are: pack/made_names.h */

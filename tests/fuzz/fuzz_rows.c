@@ -37,7 +37,7 @@ static void check_tree(const struct foreign_tree *tree)
 	for (size_t i = 0; i < tree_count(tree); i++) {
 		const struct tree_row *row = &tree_rows(tree)[i];
 		const uint64_t ends[TREE_VOLUMES] = {[TREE_SOURCE] = tree->source->size,
-						     [TREE_MADE] = tree->made_end,
+						     [TREE_MADE] = tree->virtual_end,
 						     [TREE_UNPACKED] = unpacked.size,
 						     [TREE_TEXT] = tree->text.len};
 

@@ -120,8 +120,8 @@ static void open_dataset(struct fixture *f)
 	assert_int_equal(reader_file_open(f->path, &readers.below[0]), 0);
 	volumes[0] = readers.below[0];
 	if (extra.made_count) {
-		assert_int_equal(made_reader_new(readers.below[0], extra.made, extra.made_count,
-						 &kept_pages, &readers.below[1], &err),
+		assert_int_equal(virtual_reader_new(readers.below[0], extra.made, extra.made_count,
+						    &kept_pages, &readers.below[1], &err),
 				 0);
 		volumes[count++] = readers.below[1];
 	}
@@ -438,13 +438,13 @@ static size_t make_picture(enum foreign_layout layout, uint64_t offset, uint8_t 
 
 TEST_OF(f, any_part_of_an_image_can_be_read)
 {
-	const struct made_row picture = {.offset = 500,
-					 .pixels = {WIDTH, HEIGHT, FOREIGN_PLANAR_BGR}};
+	const struct virtual_row picture = {.offset = 500,
+					    .pixels = {WIDTH, HEIGHT, FOREIGN_PLANAR_BGR}};
 	SCOPE_FREE uint8_t *expected = calloc(1, SIZE), *bytes = malloc(SIZE);
 	SCOPE(reader_release) struct reader *reader = NULL;
 	size_t size = make_picture(FOREIGN_PLANAR_BGR, 500, expected);
 
-	assert_int_equal(made_reader_new(f->reader, &picture, 1, &kept_pages, &reader, NULL), 0);
+	assert_int_equal(virtual_reader_new(f->reader, &picture, 1, &kept_pages, &reader, NULL), 0);
 	for (size_t from = 0; from < size; from += 1 + from % 97)
 		for (size_t len = 1; len < 300; len += 1 + len % 13) {
 			assert_int_equal(reader_get(reader, bytes, len, from), len);
@@ -461,20 +461,20 @@ TEST_OF(f, wrong_pixels_are_refused)
 	for (size_t i = 0; i < 3; i++) {
 		const struct foreign_file file = {.size = foreign_pixels_bytes(&bad[i]),
 						  .pixels = &bad[i]};
-		const struct made_row picture = {.pixels = bad[i]};
+		const struct virtual_row picture = {.pixels = bad[i]};
 
 		assert_int_equal(foreign_add(&f->tree, &file, NULL), -EBADMSG);
 		assert_int_equal(
-			made_reader_new(f->reader, &picture, 1, &kept_pages, &reader, NULL),
+			virtual_reader_new(f->reader, &picture, 1, &kept_pages, &reader, NULL),
 			-EBADMSG);
 	}
 }
 
 TEST_OF(f, wrong_pages_are_refused)
 {
-	static const struct made_row good = {
+	static const struct virtual_row good = {
 		.is_page = true, .offset = SIZE - 50, .page = {50, 5000, CODEC_SNAPPY}};
-	struct made_row bad[9];
+	struct virtual_row bad[9];
 	struct reader *reader;
 	uint8_t byte;
 
@@ -490,16 +490,17 @@ TEST_OF(f, wrong_pages_are_refused)
 	bad[7].page.codec = CODEC_NONE;
 	bad[8].page.codec = (enum codec)(UINT32_MAX - 256);
 	for (size_t i = 0; i < 9; i++)
-		assert_int_equal(made_reader_new(f->reader, &bad[i], 1, &kept_pages, &reader, NULL),
-				 -EBADMSG);
+		assert_int_equal(
+			virtual_reader_new(f->reader, &bad[i], 1, &kept_pages, &reader, NULL),
+			-EBADMSG);
 	bad[0] = bad[1] = good;
 	for (bad[1].start = 0; bad[1].start < 5 * READER_PAGE; bad[1].start += READER_PAGE / 2)
 		if (bad[1].start != 2 * READER_PAGE)
 			assert_int_equal(
-				made_reader_new(f->reader, bad, 2, &kept_pages, &reader, NULL),
+				virtual_reader_new(f->reader, bad, 2, &kept_pages, &reader, NULL),
 				-EBADMSG);
 	bad[1].start = 2 * READER_PAGE;
-	assert_int_equal(made_reader_new(f->reader, bad, 2, &kept_pages, &reader, NULL), 0);
+	assert_int_equal(virtual_reader_new(f->reader, bad, 2, &kept_pages, &reader, NULL), 0);
 	assert_int_equal(reader_get(reader, &byte, 1, 0), -EIO);
 	assert_int_equal(reader_get(reader, &byte, 1, 5000), 1);
 	reader_free(reader);
@@ -507,20 +508,20 @@ TEST_OF(f, wrong_pages_are_refused)
 
 TEST_OF(f, rows_are_written_as_they_are_read)
 {
-	static const struct made_row rows[] = {
+	static const struct virtual_row rows[] = {
 		{.start = 1, .offset = UINT64_MAX, .pixels = {3, 4, FOREIGN_GRAY}},
 		{.start = 4096, .offset = 9, .is_page = true, .page = {3, 4, CODEC_SNAPPY_PIECE}}};
 
 	for (size_t i = 0; i < 2; i++) {
-		uint8_t bytes[MADE_ROW_BYTES], again[MADE_ROW_BYTES];
-		struct made_row row;
+		uint8_t bytes[VIRTUAL_ROW_BYTES], again[VIRTUAL_ROW_BYTES];
+		struct virtual_row row;
 
-		made_encode(&rows[i], bytes);
-		row = made_decode(bytes);
+		virtual_encode(&rows[i], bytes);
+		row = virtual_decode(bytes);
 		assert_true(row.start == rows[i].start && row.offset == rows[i].offset);
 		assert_true(row.is_page == rows[i].is_page &&
-			    made_size(&row) == made_size(&rows[i]));
-		made_encode(&row, again);
+			    virtual_size(&row) == virtual_size(&rows[i]));
+		virtual_encode(&row, again);
 		assert_memory_equal(bytes, again, sizeof(bytes));
 	}
 }

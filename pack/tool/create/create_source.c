@@ -6,7 +6,7 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/environment.h"
-#include "pack/foreign/known.h"
+#include "pack/foreign/unsupported.h"
 #include "pack/tool/create/create_messages.h"
 #include "pack/tool/create/decompressed.h"
 #include "pack/tool/work/interrupt.h"
@@ -365,7 +365,7 @@ static int open_any_source(struct create *create, struct decompressed *d)
 	const char *source = create->source;
 	bool standard = strcmp(source, "-") == 0;
 	struct err err = {0};
-	char head[KNOWN_HEAD];
+	char head[UNSUPPORTED_HEAD];
 	const char *script;
 	struct stat st;
 	ssize_t n;

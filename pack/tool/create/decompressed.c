@@ -11,7 +11,7 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "base/spawn.h"
-#include "pack/foreign/known.h"
+#include "pack/foreign/unsupported.h"
 #include "pack/tool/create/target.h"
 #include "pack/tool/import/unpack.h"
 #include "pack/tool/work/interrupt.h"
@@ -301,7 +301,7 @@ static int open_decompressed(void *context, const char *name, unsigned how, stru
 {
 	struct decompressed *d = context;
 	SCOPE(reader_release) struct reader *reader = NULL;
-	char head[KNOWN_HEAD];
+	char head[UNSUPPORTED_HEAD];
 	ssize_t n;
 	int r;
 

@@ -6,7 +6,7 @@
 #include "base/le.h"
 #include "base/math.h"
 #include "base/scope.h"
-#include "pack/foreign/known.h"
+#include "pack/foreign/unsupported.h"
 #include "pack/foreign/window.h"
 #include "pack/tool/work/interrupt.h"
 #include <archive.h>

@@ -1,6 +1,6 @@
-/* Files that are known by their first bytes, though they have nothing to be read in place: what is
+/* Formats that are recognised by their first bytes and not supported in place: what is
  * compressed as a whole, what a script of Python reads for foldpack create, and the text that a
- * checkout without its large files has in the place of each. Pure, but for known_tell(). */
+ * checkout without its large files has in the place of each. Pure, but for unsupported_tell(). */
 #pragma once
 
 #include "base/err.h"
@@ -9,7 +9,7 @@
 
 struct foreign_source;
 
-#define KNOWN_HEAD 512 /* bytes that are looked at */
+#define UNSUPPORTED_HEAD 512 /* bytes that are looked at */
 
 /* "gzip", "zstd", "xz", "bzip2", "lz4", or NULL. */
 const char *compression_of(const void *head, size_t len);
@@ -21,4 +21,4 @@ const char *script_of(const void *head, size_t len);
 
 /* Returns 0: it is none of these; -EOPNOTSUPP: it is, and err says the way out; or the error of a
  * read. */
-int known_tell(struct foreign_source *source, struct err *err);
+int unsupported_tell(struct foreign_source *source, struct err *err);

@@ -1,4 +1,4 @@
-/* Bytes that are made when they are read: image files of what the source holds as pixels, and
+/* Virtual files, generated when they are read: image files of what the source holds as pixels, and
  * unpacked pages of what it holds compressed. They lie one after the other in a space of their own,
  * each at a multiple of READER_PAGE, with zeros between. A page of CODEC_HOLE is a piece of a file
  * with holes: its packed bytes as they are, then zeros; the next row begins right behind it. A
@@ -31,7 +31,7 @@ uint64_t foreign_pixels_size(const struct foreign_pixels *pixels);
 const char *foreign_pixels_suffix(const struct foreign_pixels *pixels);
 
 /* An image or a page. */
-struct made_row {
+struct virtual_row {
 	uint64_t start;	 /* in the space */
 	uint64_t offset; /* of what it is made of, in the source */
 	bool is_page;
@@ -42,18 +42,18 @@ struct made_row {
 };
 
 /* Bytes that it has in the space. */
-uint64_t made_size(const struct made_row *row);
+uint64_t virtual_size(const struct virtual_row *row);
 /* Where the next one begins. */
-uint64_t made_end(const struct made_row *row);
+uint64_t virtual_end(const struct virtual_row *row);
 
 /* Rows in an index file are four 64-bit little-endian numbers: start, offset, width << 32 | height,
  * layout; or, for a page, start, offset, bytes unpacked << 32 | packed, 256 + codec. */
-#define MADE_ROW_BYTES 32
-void made_encode(const struct made_row *row, uint8_t ret[static MADE_ROW_BYTES]);
-struct made_row made_decode(const uint8_t bytes[static MADE_ROW_BYTES]);
+#define VIRTUAL_ROW_BYTES 32
+void virtual_encode(const struct virtual_row *row, uint8_t ret[static VIRTUAL_ROW_BYTES]);
+struct virtual_row virtual_decode(const uint8_t bytes[static VIRTUAL_ROW_BYTES]);
 
 /* Copies the table, and checks it. Source and pages stay the caller's and must outlive the reader.
  * Returns 0; -EBADMSG where rows do not follow each other, or are made of bytes that are not in the
  * source; -ENOSYS where the library of a codec is missing, which err names; or -ENOMEM. */
-int made_reader_new(struct reader *source, const struct made_row *rows, size_t count,
-		    struct pages *pages, struct reader **ret, struct err *err);
+int virtual_reader_new(struct reader *source, const struct virtual_row *rows, size_t count,
+		       struct pages *pages, struct reader **ret, struct err *err);

@@ -1,4 +1,4 @@
-#include "pack/foreign/known.h"
+#include "pack/foreign/unsupported.h"
 #include "base/le.h"
 #include "pack/foreign/source.h"
 #include "pack/foreign/text.h"
@@ -64,7 +64,7 @@ const char *script_of(const void *head, size_t len)
 
 /* --- the way out ------------------------------------------------------------------------------ */
 
-int known_tell(struct foreign_source *source, struct err *err)
+int unsupported_tell(struct foreign_source *source, struct err *err)
 {
 	static const struct magic pointers[] = {
 		{"version https://git-lfs.github.com/spec/", "Git LFS", "git lfs pull"},
@@ -75,7 +75,7 @@ int known_tell(struct foreign_source *source, struct err *err)
 	const uint8_t *head = NULL;
 	const char *name;
 	size_t len;
-	int r = foreign_peek(source, 0, KNOWN_HEAD, &head, &len);
+	int r = foreign_peek(source, 0, UNSUPPORTED_HEAD, &head, &len);
 
 	if (r < 0)
 		return r;

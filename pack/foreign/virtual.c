@@ -1,4 +1,4 @@
-#include "pack/foreign/made.h"
+#include "pack/foreign/virtual.h"
 #include "base/le.h"
 #include "base/math.h"
 #include "base/scope.h"
@@ -10,18 +10,18 @@
 #define SIDE_MOST   65535u
 #define HEADER	    32 /* bytes of that of a picture, at most */
 
-struct made_reader {
+struct virtual_reader {
 	struct reader reader;
 	struct reader *source;
 	struct pages *pages;
 	uint64_t size;
 	size_t count;
-	struct made_row rows[]; /* by start */
+	struct virtual_row rows[]; /* by start */
 };
 
-static struct made_reader *made_of(struct reader *reader)
+static struct virtual_reader *virtual_of(struct reader *reader)
 {
-	return (struct made_reader *)(void *)reader;
+	return (struct virtual_reader *)(void *)reader;
 }
 
 /* --- pictures --------------------------------------------------------------------------------- */
@@ -124,33 +124,33 @@ static int read_picture(struct reader *source, const struct foreign_pixels *pixe
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-uint64_t made_size(const struct made_row *row)
+uint64_t virtual_size(const struct virtual_row *row)
 {
 	return row->is_page ? row->page.unpacked : foreign_pixels_size(&row->pixels);
 }
 
 /* Bytes as they are, and zeros behind them: a piece of a file with holes. */
-static bool is_piece(const struct made_row *row)
+static bool is_piece(const struct virtual_row *row)
 {
 	return row->is_page && row->page.codec == CODEC_HOLE;
 }
 
-uint64_t made_end(const struct made_row *row)
+uint64_t virtual_end(const struct virtual_row *row)
 {
 	if (is_piece(row))
-		return row->start + made_size(row);
-	return row->start + (made_size(row) + READER_PAGE - 1) / READER_PAGE * READER_PAGE;
+		return row->start + virtual_size(row);
+	return row->start + (virtual_size(row) + READER_PAGE - 1) / READER_PAGE * READER_PAGE;
 }
 
 /* Bytes of the source that it is made of; 0: there is nothing like that. */
-static uint64_t bytes_of(const struct made_row *row)
+static uint64_t bytes_of(const struct virtual_row *row)
 {
 	if (is_piece(row))
 		return row->page.packed;
 	return row->is_page ? page_bytes(&row->page) : foreign_pixels_bytes(&row->pixels);
 }
 
-void made_encode(const struct made_row *row, uint8_t ret[static MADE_ROW_BYTES])
+void virtual_encode(const struct virtual_row *row, uint8_t ret[static VIRTUAL_ROW_BYTES])
 {
 	const struct foreign_pixels *pixels = &row->pixels;
 	const struct page *page = &row->page;
@@ -162,9 +162,9 @@ void made_encode(const struct made_row *row, uint8_t ret[static MADE_ROW_BYTES])
 	le_put64(ret + 24, row->is_page ? FIRST_CODEC + page->codec : pixels->layout);
 }
 
-struct made_row made_decode(const uint8_t bytes[static MADE_ROW_BYTES])
+struct virtual_row virtual_decode(const uint8_t bytes[static VIRTUAL_ROW_BYTES])
 {
-	struct made_row row = {.start = le_get64(bytes), .offset = le_get64(bytes + 8)};
+	struct virtual_row row = {.start = le_get64(bytes), .offset = le_get64(bytes + 8)};
 	uint32_t low = le_get32(bytes + 16), high = le_get32(bytes + 20);
 	uint64_t kind = min(le_get64(bytes + 24), UINT32_MAX);
 
@@ -179,14 +179,14 @@ struct made_row made_decode(const uint8_t bytes[static MADE_ROW_BYTES])
 /* --- reading ---------------------------------------------------------------------------------- */
 
 /* The last that does not begin beyond the offset; there is one. */
-static const struct made_row *row_at(const struct made_reader *all, uint64_t offset)
+static const struct virtual_row *row_at(const struct virtual_reader *all, uint64_t offset)
 {
 	return &all->rows[search_last(all->rows, all->count, sizeof(all->rows[0]), offset)];
 }
 
-static ssize_t made_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
+static ssize_t virtual_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
 {
-	struct made_reader *all = made_of(reader);
+	struct virtual_reader *all = virtual_of(reader);
 	size_t done = 0;
 
 	if (offset >= all->size)
@@ -194,9 +194,9 @@ static ssize_t made_get(struct reader *reader, void *buf, size_t len, uint64_t o
 	len = min(len, all->size - offset);
 	memset(buf, 0, len);
 	while (done < len) {
-		const struct made_row *row = row_at(all, offset + done);
+		const struct virtual_row *row = row_at(all, offset + done);
 		uint64_t from = offset + done - row->start;
-		size_t n = min(len - done, sub_sat(made_size(row), from));
+		size_t n = min(len - done, sub_sat(virtual_size(row), from));
 		uint8_t *out = (uint8_t *)buf + done;
 		int r = 0;
 
@@ -211,13 +211,13 @@ static ssize_t made_get(struct reader *reader, void *buf, size_t len, uint64_t o
 			r = read_picture(all->source, &row->pixels, row->offset, from, out, n);
 		if (r < 0)
 			return r;
-		done += min(len - done, made_end(row) - row->start - from);
+		done += min(len - done, virtual_end(row) - row->start - from);
 	}
 	return (ssize_t)len;
 }
 
-static int made_read(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
-		     uint64_t needed)
+static int virtual_read(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
+			uint64_t needed)
 {
 	uint64_t done = 0;
 
@@ -225,7 +225,7 @@ static int made_read(struct reader *reader, struct iovec *iov, int count, uint64
 		ssize_t n = (ssize_t)iov[i].iov_len;
 
 		if (iov[i].iov_base)
-			n = made_get(reader, iov[i].iov_base, iov[i].iov_len, offset + done);
+			n = virtual_get(reader, iov[i].iov_base, iov[i].iov_len, offset + done);
 		if (n < 0)
 			return (int)n;
 		done += (uint64_t)n;
@@ -233,31 +233,31 @@ static int made_read(struct reader *reader, struct iovec *iov, int count, uint64
 	return done < needed ? -ENODATA : 0;
 }
 
-static int made_identity(struct reader *reader, struct reader_identity *ret)
+static int virtual_identity(struct reader *reader, struct reader_identity *ret)
 {
-	int r = reader_identity(made_of(reader)->source, ret);
+	int r = reader_identity(virtual_of(reader)->source, ret);
 
-	ret->size = made_of(reader)->size;
+	ret->size = virtual_of(reader)->size;
 	return r;
 }
 
 /* Not far: a picture may take a request for each channel. So as many are read at once as there are
  * threads. */
-static void made_hints(const struct reader *reader, struct reader_hints *ret)
+static void virtual_hints(const struct reader *reader, struct reader_hints *ret)
 {
-	*ret = reader_hints(((const struct made_reader *)(const void *)reader)->source);
+	*ret = reader_hints(((const struct virtual_reader *)(const void *)reader)->source);
 	ret->far = false;
 	ret->direct = false;
 }
 
-static bool made_bad(struct reader *reader, uint64_t offset, uint64_t len)
+static bool virtual_bad(struct reader *reader, uint64_t offset, uint64_t len)
 {
-	struct made_reader *all = made_of(reader);
+	struct virtual_reader *all = virtual_of(reader);
 	bool again = false;
 
 	if (offset >= all->size)
 		return false;
-	for (const struct made_row *row = row_at(all, offset);
+	for (const struct virtual_row *row = row_at(all, offset);
 	     row < all->rows + all->count && row->start < offset + len; row++) {
 		if (row->is_page)
 			pages_forget(all->pages, all->source, row->offset);
@@ -267,37 +267,37 @@ static bool made_bad(struct reader *reader, uint64_t offset, uint64_t len)
 	return again;
 }
 
-static void made_free(struct reader *reader)
+static void virtual_free(struct reader *reader)
 {
-	pages_drop(made_of(reader)->pages, made_of(reader)->source);
-	free(made_of(reader));
+	pages_drop(virtual_of(reader)->pages, virtual_of(reader)->source);
+	free(virtual_of(reader));
 }
 
-static const struct reader_ops made_ops = {
-	.read = made_read,
-	.get = made_get,
-	.identity = made_identity,
-	.hints = made_hints,
-	.bad = made_bad,
-	.free = made_free,
+static const struct reader_ops virtual_ops = {
+	.read = virtual_read,
+	.get = virtual_get,
+	.identity = virtual_identity,
+	.hints = virtual_hints,
+	.bad = virtual_bad,
+	.free = virtual_free,
 };
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
 /* Each begins where the one before ends. */
-static int check_rows(struct made_reader *all, uint64_t source_size, struct err *err)
+static int check_rows(struct virtual_reader *all, uint64_t source_size, struct err *err)
 {
-	const struct made_row *last = NULL; /* page: its codec is there */
+	const struct virtual_row *last = NULL; /* page: its codec is there */
 
 	for (size_t i = 0; i < all->count; i++) {
-		const struct made_row *row = &all->rows[i];
+		const struct virtual_row *row = &all->rows[i];
 		uint64_t bytes = bytes_of(row);
 
 		if (row->start != all->size || (bytes == 0 && !is_piece(row)) ||
-		    made_size(row) == 0 || (is_piece(row) && bytes > made_size(row)) ||
+		    virtual_size(row) == 0 || (is_piece(row) && bytes > virtual_size(row)) ||
 		    row->offset > source_size || bytes > source_size - row->offset)
 			return -EBADMSG;
-		all->size = made_end(row);
+		all->size = virtual_end(row);
 		if (row->is_page && !is_piece(row) &&
 		    (!last || last->page.codec != row->page.codec)) {
 			int r = codec_check(row->page.codec, err);
@@ -310,10 +310,10 @@ static int check_rows(struct made_reader *all, uint64_t source_size, struct err 
 	return 0;
 }
 
-int made_reader_new(struct reader *source, const struct made_row *rows, size_t count,
-		    struct pages *pages, struct reader **ret, struct err *err)
+int virtual_reader_new(struct reader *source, const struct virtual_row *rows, size_t count,
+		       struct pages *pages, struct reader **ret, struct err *err)
 {
-	SCOPE_FREE struct made_reader *all = calloc(1, sizeof(*all) + count * sizeof(*rows));
+	SCOPE_FREE struct virtual_reader *all = calloc(1, sizeof(*all) + count * sizeof(*rows));
 	struct reader_identity identity;
 	int r = reader_identity(source, &identity);
 
@@ -321,7 +321,7 @@ int made_reader_new(struct reader *source, const struct made_row *rows, size_t c
 		return r;
 	if (!all)
 		return -ENOMEM;
-	all->reader.ops = &made_ops;
+	all->reader.ops = &virtual_ops;
 	all->source = source;
 	all->pages = pages;
 	all->count = count;

@@ -1,10 +1,10 @@
 #include "remote/credentials.h"
 #include "base/scope.h"
-#include "remote/answer.h"
 #include "remote/credentials_place.h"
 #include "remote/environment.h"
 #include "remote/process.h"
 #include "remote/profile.h"
+#include "remote/response.h"
 #include "remote/token.h"
 #include <errno.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ int credentials_of_json(const char *text, struct credentials *ret, struct err *e
 
 	for (size_t i = 0; r >= 0 && i < sizeof(members) / sizeof(members[0]); i++)
 		if (!*members[i].to)
-			r = answer_json(text, members[i].name, members[i].to);
+			r = response_json(text, members[i].name, members[i].to);
 	if (r == -EINVAL)
 		return err_set(err, r, "the answer is no JSON object of credentials");
 	if (r < 0)

@@ -1,9 +1,9 @@
 /* The places that are asked over HTTP. */
 #include "base/io.h"
 #include "base/scope.h"
-#include "remote/answer.h"
 #include "remote/credentials_place.h"
 #include "remote/environment.h"
+#include "remote/response.h"
 #include "remote/s3.h"
 #include "remote/token.h"
 #include "remote/url.h"
@@ -100,14 +100,14 @@ static int add_sts_url(const struct credentials_ask *ask, struct buf *ret)
 static int read_role_answer(const char *body, struct credentials *ret, struct err *err)
 {
 	SCOPE_FREE char *expiration = NULL;
-	int r = answer_xml(body, "AccessKeyId", &ret->access);
+	int r = response_xml(body, "AccessKeyId", &ret->access);
 
 	if (r == 0)
-		r = answer_xml(body, "SecretAccessKey", &ret->secret);
+		r = response_xml(body, "SecretAccessKey", &ret->secret);
 	if (r == 0)
-		r = answer_xml(body, "SessionToken", &ret->token);
+		r = response_xml(body, "SessionToken", &ret->token);
 	if (r == 0)
-		r = answer_xml(body, "Expiration", &expiration);
+		r = response_xml(body, "Expiration", &expiration);
 	if (r == 0)
 		r = credentials_set_expiration(ret, expiration);
 	if (r == 1 || r == -EINVAL)
@@ -142,8 +142,8 @@ int credentials_of_role(const struct credentials_ask *ask, const char *token_fil
 		return r;
 	if (r == 200)
 		return read_role_answer(answer.data, ret, err);
-	answer_xml(answer.data, "Code", &code);
-	answer_xml(answer.data, "Message", &message);
+	response_xml(answer.data, "Code", &code);
+	response_xml(answer.data, "Message", &message);
 	return err_set(err, -EACCES, "STS gives no keys of the role %.100s: %d %.64s: %.200s", role,
 		       r, code ?: "", message ?: "");
 }
@@ -258,9 +258,9 @@ int credentials_of_google(const struct credentials_ask *ask, struct credentials 
 		return err_set(err, 1, "no metadata server at %.200s", host);
 	if (r != 200)
 		return err_set(err, 1, "the metadata server has no token: %d", r);
-	r = answer_json(answer.data, "access_token", &ret->token);
+	r = response_json(answer.data, "access_token", &ret->token);
 	if (r == 0)
-		r = answer_json(answer.data, "expires_in", &seconds);
+		r = response_json(answer.data, "expires_in", &seconds);
 	if (r == -ENOMEM)
 		return r;
 	if (r != 0 || strlen(seconds) > 9 || strspn(seconds, "0123456789") != strlen(seconds) ||

@@ -158,7 +158,7 @@ void disk_say_unused(struct disk *disk, int error)
 		error == -EOPNOTSUPP
 			? "its filesystem does not tell which parts of a file are holes (SEEK_HOLE)"
 			: err_text(NULL, error));
-	if (disk->notice && !atomic_exchange(&disk->said, true))
+	if (disk->notice && !atomic_exchange(&disk->logged, true))
 		disk->notice(line);
 }
 

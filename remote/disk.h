@@ -23,7 +23,7 @@ struct jobs {
 struct disk {
 	struct block_store *store;
 	void (*notice)(const char *line);
-	atomic_bool said;   /* that a copy cannot be used */
+	atomic_bool logged; /* that a copy cannot be used */
 	struct jobs reads;  /* from copies */
 	struct jobs writes; /* to them */
 	struct workers filler;

@@ -21,10 +21,10 @@
 #include "base/date.h"
 #include "base/name.h"
 #include "base/scope.h"
-#include "remote/answer.h"
 #include "remote/bearer.h"
 #include "remote/bounds.h"
 #include "remote/page.h"
+#include "remote/response.h"
 #include <string.h>
 #include <time.h>
 
@@ -213,7 +213,7 @@ static int take_text(const struct keys *keys, const char *block, const char *nam
 		     struct err *err)
 {
 	SCOPE_FREE char *text = NULL;
-	int r = answer_xml(block, name, &text);
+	int r = response_xml(block, name, &text);
 
 	if (r != 0)
 		return r;
@@ -247,11 +247,11 @@ static int take_key(struct keys *keys, const char *block, struct err *err)
 	int r = take_text(keys, block, "Key", &key, err);
 
 	if (r == 0)
-		r = answer_xml(block, "Size", &size);
+		r = response_xml(block, "Size", &size);
 	if (r >= 0)
-		r = answer_xml(block, "ETag", &tag);
+		r = response_xml(block, "ETag", &tag);
 	if (r >= 0)
-		r = answer_xml(block, "LastModified", &time);
+		r = response_xml(block, "LastModified", &time);
 	if (r < 0 || !key || (*key && is_before(keys->chain, key)))
 		return r < 0 ? r : 0;
 	listed.path = key;
@@ -381,12 +381,12 @@ static int go_on(struct chain **chain, const struct keys *keys, char *token)
 static int find_next(const char *body, char **ret, struct err *err)
 {
 	SCOPE_FREE char *truncated = NULL;
-	int r = answer_xml(body, "NextContinuationToken", ret);
+	int r = response_xml(body, "NextContinuationToken", ret);
 
 	if (r == 0 && strlen(*ret) > BOUND_NEXT)
 		return refuse_next(err);
 	if (r == 1)
-		r = answer_xml(body, "IsTruncated", &truncated);
+		r = response_xml(body, "IsTruncated", &truncated);
 	if (r == 0 && truncated && strcmp(truncated, "true") == 0)
 		r = err_set(err, -EPROTO, "its listing goes on, and the server does not say how");
 	return r < 0 ? r : 0;
@@ -397,7 +397,7 @@ static int turn_bucket(struct walk *walk, struct page *page, struct err *err)
 	SCOPE(chain_release) struct chain *chain = page->of;
 	SCOPE_FREE char *encoding = NULL, *token = NULL;
 	struct keys keys = {.walk = walk, .chain = chain};
-	int r = answer_xml(page->body, "EncodingType", &encoding);
+	int r = response_xml(page->body, "EncodingType", &encoding);
 
 	keys.encoded = r == 0 && strcmp(encoding, "url") == 0;
 	if (!strstr(page->body, "<ListBucketResult"))
@@ -461,7 +461,7 @@ static int take_files(struct walk *walk, const char *text, struct err *err)
 	do {
 		char *texts[5] = {NULL};
 
-		r = answer_json_next(&text, names, texts, 5);
+		r = response_json_next(&text, names, texts, 5);
 		if (r == 0 && texts[0] && texts[1] && strcmp(texts[0], "file") == 0)
 			r = take_file(walk, texts, err);
 		for (size_t i = 0; i < 5; i++)

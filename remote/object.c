@@ -106,9 +106,9 @@ static void note_read_failure(struct object *object, const char *why)
 
 	if (!group->failing_since)
 		group->failing_since = now;
-	if (group->said || now - group->failing_since < OUTAGE_NS || !http_speak(group->client))
+	if (group->logged || now - group->failing_since < OUTAGE_NS || !http_speak(group->client))
 		return;
-	group->said = true;
+	group->logged = true;
 	say(group, "%s; asking again for up to %" PRIu64 " s", why, patience(object));
 }
 
@@ -119,9 +119,9 @@ static void note_success(struct object_group *group)
 	group->failing_since = 0;
 	if (outage >= OUTAGE_NS)
 		http_hurry(group->client);
-	if (!group->said)
+	if (!group->logged)
 		return;
-	group->said = false;
+	group->logged = false;
 	http_hush(group->client);
 	say(group, "answers again, after %" PRIu64 " s", outage / CLOCK_SECOND);
 }
@@ -136,11 +136,11 @@ static void note_end(struct object *object, const struct err *why, int error)
 	pthread_mutex_lock(&object->lock);
 	object->why = *why;
 	pthread_mutex_unlock(&object->lock);
-	if (group->many || group->said || error == -ESTALE || error == -ECANCELED ||
+	if (group->many || group->logged || error == -ESTALE || error == -ECANCELED ||
 	    !is_object_open(object) || (group->given_up && now - group->given_up < AGAIN_NS) ||
 	    !http_speak(group->client))
 		return;
-	group->said = true;
+	group->logged = true;
 	group->given_up = now;
 	if (!group->failing_since)
 		group->failing_since = now;

@@ -50,7 +50,7 @@ struct object_group {
 
 	/* Of the thread of transfers alone: */
 	uint64_t failing_since; /* since when nothing has succeeded, ns; 0: nothing has failed */
-	bool said;		/* the user was told */
+	bool logged;		/* the user was told */
 	uint64_t given_up;	/* when the user was last told that a read was, ns; 0: never */
 };
 

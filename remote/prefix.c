@@ -33,7 +33,7 @@ struct prefix {
 	pthread_mutex_t lock; /* protects what follows */
 	char *stem;	      /* what all URLs begin with, as `auth` has it now */
 	unsigned moves;	      /* how often it was taken over */
-	uint64_t said;	      /* when the user was last told of a read that failed, ns; 0: never */
+	uint64_t logged;      /* when the user was last told of a read that failed, ns; 0: never */
 	unsigned more;	      /* since then */
 };
 
@@ -221,11 +221,11 @@ static void note_loss(struct reading *reading, int error)
 
 	pthread_mutex_lock(&prefix->lock);
 	more = prefix->more++;
-	if (prefix->said && now - prefix->said < AGAIN_NS) {
+	if (prefix->logged && now - prefix->logged < AGAIN_NS) {
 		pthread_mutex_unlock(&prefix->lock);
 		return;
 	}
-	prefix->said = now;
+	prefix->logged = now;
 	prefix->more = 0;
 	pthread_mutex_unlock(&prefix->lock);
 	buf_addf(&line, "%s%s", prefix->name, reading->path);

@@ -1,6 +1,6 @@
 #include "remote/s3_refusal.h"
-#include "remote/answer.h"
 #include "remote/header.h"
+#include "remote/response.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static int read_region(const struct object_answer *answer, char **ret)
 		*ret = strdup(region);
 		return *ret ? 0 : -ENOMEM;
 	}
-	r = answer_xml(answer->body, "Region", ret);
+	r = response_xml(answer->body, "Region", ret);
 	return r < 0 ? r : 0;
 }
 
@@ -48,11 +48,11 @@ int s3_refusal_read(const struct object_answer *answer, struct s3_refusal *ret)
 					     "InvalidPathAccess",	   /* Volcengine TOS */
 					     NULL};
 	bool elsewhere;
-	int r = answer_xml(answer->body, "Code", &ret->code);
+	int r = response_xml(answer->body, "Code", &ret->code);
 
 	ret->answer = answer;
 	if (r >= 0)
-		r = answer_xml(answer->body, "Message", &ret->message);
+		r = response_xml(answer->body, "Message", &ret->message);
 	elsewhere = answer->status == 301 || answer->status == 307 ||
 		    is(ret, "AuthorizationHeaderMalformed");
 	if (r >= 0 && elsewhere)

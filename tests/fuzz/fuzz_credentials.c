@@ -5,9 +5,9 @@
  * reserved, and overwritten. */
 #include "base/io.h"
 #include "base/scope.h"
-#include "remote/answer.h"
 #include "remote/credentials.h"
 #include "remote/process.h"
+#include "remote/response.h"
 #include "remote/url.h"
 #include "tests/fuzz/fuzz.h"
 #include <errno.h>
@@ -97,7 +97,7 @@ static void read_listing(const uint8_t *data, size_t size)
 	while (r == 0) {
 		char *texts[2] = {NULL, NULL};
 
-		r = answer_json_next(&at, names, texts, 2);
+		r = response_json_next(&at, names, texts, 2);
 		must(r < 0 || at <= text + strlen(text));
 		free(texts[0]);
 		free(texts[1]);

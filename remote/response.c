@@ -1,4 +1,4 @@
-#include "remote/answer.h"
+#include "remote/response.h"
 #include "base/scope.h"
 #include "base/utf8.h"
 #include <errno.h>
@@ -168,7 +168,7 @@ static int take_object(const char **at, const char *const *names, char **ret, si
 	return take_character(at, '}') ? 0 : -EINVAL;
 }
 
-int answer_json_next(const char **at, const char *const *names, char **ret, size_t count)
+int response_json_next(const char **at, const char *const *names, char **ret, size_t count)
 {
 	bool first = take_character(at, '[');
 
@@ -179,7 +179,7 @@ int answer_json_next(const char **at, const char *const *names, char **ret, size
 	return take_object(at, names, ret, count);
 }
 
-int answer_json(const char *text, const char *name, char **ret)
+int response_json(const char *text, const char *name, char **ret)
 {
 	SCOPE_FREE char *found = NULL;
 	int r = take_object(&text, &name, &found, 1);
@@ -244,7 +244,7 @@ static void unescape(char *text)
 	*out = '\0';
 }
 
-int answer_xml(const char *text, const char *name, char **ret)
+int response_xml(const char *text, const char *name, char **ret)
 {
 	size_t len = strlen(name);
 	char *value;

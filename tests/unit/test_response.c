@@ -1,5 +1,5 @@
-/* Texts out of JSON and XML: remote/answer.h. */
-#include "remote/answer.h"
+/* Texts out of JSON and XML: remote/response.h. */
+#include "remote/response.h"
 #include "tests/unit/test.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@ static void json_has(const char *text, const char *expected)
 	char *value = NULL;
 
 	print_message("%s\n", text);
-	assert_int_equal(answer_json(text, "Key", &value), 0);
+	assert_int_equal(response_json(text, "Key", &value), 0);
 	assert_string_equal(value, expected);
 	free(value);
 }
@@ -39,7 +39,7 @@ TEST(a_member_that_is_not_there_or_no_text_is_none)
 	char *value = NULL;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		assert_int_equal(answer_json(texts[i], "Key", &value), 1);
+		assert_int_equal(response_json(texts[i], "Key", &value), 1);
 	assert_null(value);
 	json_has("{\"a\":\"b\",\"Key\": 3599}", "3599");
 }
@@ -68,7 +68,7 @@ TEST(what_is_no_such_object_is_refused)
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		print_message("%s\n", texts[i]);
-		assert_int_equal(answer_json(texts[i], "Key", &value), -EINVAL);
+		assert_int_equal(response_json(texts[i], "Key", &value), -EINVAL);
 	}
 	assert_null(value);
 }
@@ -78,7 +78,7 @@ static int next_path(const char **at, char **ret)
 	static const char *const names[] = {"path"};
 
 	*ret = NULL;
-	return answer_json_next(at, names, ret, 1);
+	return response_json_next(at, names, ret, 1);
 }
 
 TEST(objects_of_an_array_are_read_one_after_the_other)
@@ -128,7 +128,7 @@ static void xml_has(const char *text, const char *expected)
 {
 	char *value = NULL;
 
-	assert_int_equal(answer_xml(text, "Code", &value), 0);
+	assert_int_equal(response_xml(text, "Code", &value), 0);
 	assert_string_equal(value, expected);
 	free(value);
 }
@@ -145,8 +145,8 @@ TEST(the_text_of_an_element_is_found)
 	xml_has("<Code>&#x110000;&#99999999999;</Code>", "&#x110000;&#99999999999;");
 	xml_has("<Code></Code>", "");
 	xml_has("<Code>cut o", "cut o");
-	assert_int_equal(answer_xml("", "Code", &value), 1);
-	assert_int_equal(answer_xml("Code>x<", "Code", &value), 1);
-	assert_int_equal(answer_xml("<<Cod", "Code", &value), 1);
+	assert_int_equal(response_xml("", "Code", &value), 1);
+	assert_int_equal(response_xml("Code>x<", "Code", &value), 1);
+	assert_int_equal(response_xml("<<Cod", "Code", &value), 1);
 	assert_null(value);
 }

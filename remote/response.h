@@ -1,4 +1,4 @@
-/* Finds single texts in what credential services answer, and in the errors of S3. */
+/* Finds single texts in responses of credential services, and in errors of S3. */
 #pragma once
 
 #include <stddef.h>
@@ -6,13 +6,13 @@
 /* The text of a member of a JSON object: a string, or a whole number that is not negative. Returns
  * 0, 1 (there is no such member, or it is something else), -EINVAL (not an object) or -ENOMEM. The
  * caller frees the text. */
-int answer_json(const char *text, const char *name, char **ret);
+int response_json(const char *text, const char *name, char **ret);
 
 /* The texts of some members of the next object of an array, which begins at *at: at '[' the first
  * time. The name "a.b" is that of b in the object a. ret[i] stays NULL if there is no such text.
  * The caller frees them in any case. Returns 0, 1 (there are no more), -EINVAL or -ENOMEM. */
-int answer_json_next(const char **at, const char *const *names, char **ret, size_t count);
+int response_json_next(const char **at, const char *const *names, char **ret, size_t count);
 
 /* The text between <name> and the next <, with &amp; and other entities replaced. Returns 0, 1
  * (there is none) or -ENOMEM. */
-int answer_xml(const char *text, const char *name, char **ret);
+int response_xml(const char *text, const char *name, char **ret);

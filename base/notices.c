@@ -75,8 +75,8 @@ bool notices_first(struct notices *notices)
 	bool first;
 
 	SCOPE_LOCK(&notices->lock);
-	first = !notices->said;
-	notices->said = true;
+	first = !notices->logged;
+	notices->logged = true;
 	return first;
 }
 

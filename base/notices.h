@@ -18,7 +18,7 @@
 struct notices {
 	pthread_mutex_t lock;
 	struct buf all; /* struct notice; protected by lock */
-	bool said;	/* protected by lock: see notices_first() */
+	bool logged;	/* protected by lock: see notices_first() */
 };
 
 #define NOTICES_INIT ((struct notices){.lock = PTHREAD_MUTEX_INITIALIZER})

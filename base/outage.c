@@ -22,7 +22,7 @@ struct outage {
 	atomic_bool lasts;   /* since is not 0: set under the lock */
 	uint64_t since;	     /* protected by lock: ns; 0: the last read succeeded */
 	uint64_t last;	     /* protected by lock: ns: when a read failed last */
-	uint64_t said;	     /* protected by lock: `since` that notice knows of; 0: of none */
+	uint64_t logged;     /* protected by lock: `since` that notice knows of; 0: of none */
 	bool repeats;	     /* protected by lock */
 };
 
@@ -82,21 +82,21 @@ static void say(const struct outage *outage, const char *text)
 
 static void succeeded(struct outage *outage)
 {
-	uint64_t said;
+	uint64_t logged;
 	char text[64];
 
 	if (!atomic_load(&outage->lasts))
 		return;
 	pthread_mutex_lock(&outage->lock);
-	said = outage->said;
+	logged = outage->logged;
 	atomic_store(&outage->lasts, false);
 	outage->since = 0;
-	outage->said = 0;
+	outage->logged = 0;
 	pthread_mutex_unlock(&outage->lock);
-	if (!said)
+	if (!logged)
 		return;
 	snprintf(text, sizeof(text), "can be read again, after %" PRIu64 " s",
-		 (clock_ns() - said) / CLOCK_SECOND);
+		 (clock_ns() - logged) / CLOCK_SECOND);
 	say(outage, text);
 }
 
@@ -118,9 +118,9 @@ static bool failed(struct outage *outage, struct outage_tries *tries, bool *ret_
 	if (!outage->repeats ||
 	    (now - min(outage->since, tries->first)) / CLOCK_SECOND >= outage->seconds)
 		return false;
-	*ret_say = tries->count > 1 && !tries->works && outage->said != outage->since;
+	*ret_say = tries->count > 1 && !tries->works && outage->logged != outage->since;
 	if (*ret_say)
-		outage->said = outage->since;
+		outage->logged = outage->since;
 	return true;
 }
 

@@ -246,15 +246,15 @@ static void wait_for_other_jobs(struct program *program)
 {
 	const struct timespec look = {.tv_nsec = 100000000};
 	uint64_t watch = 0;
-	bool said = false;
+	bool logged = false;
 
 	while (!mountpoint_close(&program->mountpoint)) {
 		if (clock_ns() >= watch)
 			watch = clock_ns() + watch_storage(program) * CLOCK_SECOND;
-		if (!said)
+		if (!logged)
 			log_notice("%s: another foldfs runs a command over this mount: waiting",
 				   program->mountpoint.path);
-		said = true;
+		logged = true;
 		if (sigtimedwait(&program->signals, NULL, &look) > 0)
 			return;
 	}
@@ -351,16 +351,16 @@ static int delegate(struct program *program)
 {
 	const struct settings *settings = &program->settings;
 	bool stays = (settings->foreground || settings->command) && settings->sandbox == 0;
-	int said[2] = {-1, -1}, r;
+	int log_pipe[2] = {-1, -1}, r;
 
 	if (stays && !program->mountpoint.handed_over && isatty(STDERR_FILENO) &&
-	    pipe2(said, O_CLOEXEC) < 0)
+	    pipe2(log_pipe, O_CLOEXEC) < 0)
 		log_detail("the terminal stays open: %m");
-	r = mountpoint_delegate(&program->mountpoint, said[0]);
+	r = mountpoint_delegate(&program->mountpoint, log_pipe[0]);
 	if (r == 0 && stays)
-		daemon_hush(said[1]);
-	scope_close(&said[0]);
-	scope_close(&said[1]);
+		daemon_hush(log_pipe[1]);
+	scope_close(&log_pipe[0]);
+	scope_close(&log_pipe[1]);
 	return r;
 }
 

@@ -80,14 +80,14 @@ int daemon_stay(const sigset_t *signals)
 	return 0;
 }
 
-void daemon_hush(int said)
+void daemon_hush(int log_fd)
 {
 	SCOPE_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
-	if (said >= 0)
-		dup2(said, STDERR_FILENO);
+	if (log_fd >= 0)
+		dup2(log_fd, STDERR_FILENO);
 	io_close_inherited_terminals(STDERR_FILENO + 1);
 }
 

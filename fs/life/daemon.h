@@ -35,7 +35,7 @@ int daemon_stay(const sigset_t *signals);
  * ended, as wait(2) says it. */
 int daemon_lead(pid_t child, const sigset_t *signals);
 /* `said`: what takes the place of stderr; -1: stderr stays as it is. */
-void daemon_hush(int said);
+void daemon_hush(int log_fd);
 void daemon_detach(const struct daemon *daemon);
 void daemon_ready(struct daemon *daemon);
 /* Sends a status, unless one has been sent. */

@@ -73,11 +73,11 @@ static void await_task(struct passing *passing)
 /* --- tasks ------------------------------------------------------------------------------------ */
 
 /* Another process of this user must not take it over. */
-static _Noreturn void help(int socket, int said, int kept, helper_fn *act, void *context)
+static _Noreturn void help(int socket, int log_fd, int kept, helper_fn *act, void *context)
 {
-	struct passing passing = {.open = said >= 0};
+	struct passing passing = {.open = log_fd >= 0};
 	struct pollfd more = {.fd = SAID, .events = POLLIN}, asker = {.fd = SOCKET};
-	int null, all[] = {socket, said, kept};
+	int null, all[] = {socket, log_fd, kept};
 	char task;
 
 	prctl(PR_SET_NAME, "foldfs-helper");
@@ -87,7 +87,7 @@ static _Noreturn void help(int socket, int said, int kept, helper_fn *act, void 
 	for (int i = 0; i < 3; i++) /* out of the way of each other */
 		all[i] = fcntl(all[i], F_DUPFD_CLOEXEC, HELPER_KEPT + 1);
 	for (int fd = 0; fd < SOCKET; fd++)
-		if (fd != STDERR_FILENO || said < 0)
+		if (fd != STDERR_FILENO || log_fd < 0)
 			dup2(null, fd);
 	for (int i = 0; i < 3; i++)
 		if (dup3(all[i], SOCKET + i, O_CLOEXEC) < 0)
@@ -117,7 +117,7 @@ static _Noreturn void help(int socket, int said, int kept, helper_fn *act, void 
 	_exit(EXIT_SUCCESS);
 }
 
-int helper_start(helper_fn *act, void *context, int said, int kept, struct helper *ret)
+int helper_start(helper_fn *act, void *context, int log_fd, int kept, struct helper *ret)
 {
 	int socket;
 	pid_t pid = fork_with_socket(SOCK_STREAM, &socket);
@@ -125,7 +125,7 @@ int helper_start(helper_fn *act, void *context, int said, int kept, struct helpe
 	if (pid < 0)
 		return pid;
 	if (pid == 0)
-		help(socket, said, kept, act, context);
+		help(socket, log_fd, kept, act, context);
 	*ret = (struct helper){.pid = pid, .socket = socket};
 	return 0;
 }

@@ -23,7 +23,7 @@ typedef int helper_fn(void *context, char task);
  * descriptor `kept` (-1: none). What can be read from `said` (-1: nothing) goes to the standard
  * error without control characters; all of it, before helper_release() returns. Returns 0 or
  * -errno. */
-int helper_start(helper_fn *act, void *context, int said, int kept, struct helper *ret);
+int helper_start(helper_fn *act, void *context, int log_fd, int kept, struct helper *ret);
 /* Has a task done, unless this process is killed before the helper begins. Returns what `act` did,
  * or -EPIPE: the helper has ended, or been killed. */
 int helper_ask(const struct helper *helper, char task);

@@ -475,12 +475,12 @@ bool mountpoint_is_left(struct mountpoint *mountpoint)
 	       (view != MOUNTPOINT_GONE && has_no_daemon(mountpoint->path));
 }
 
-int mountpoint_delegate(struct mountpoint *mountpoint, int said)
+int mountpoint_delegate(struct mountpoint *mountpoint, int log_fd)
 {
 	int r = 0;
 
 	if (!mountpoint->handed_over)
-		r = helper_start(help_mountpoint, mountpoint, said, mountpoint->above,
+		r = helper_start(help_mountpoint, mountpoint, log_fd, mountpoint->above,
 				 &mountpoint->helper);
 	if (r == 0)
 		close_one(&mountpoint->above);

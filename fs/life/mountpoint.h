@@ -56,7 +56,7 @@ void mountpoint_mounted(struct mountpoint *mountpoint);
 /* Before the sandbox and the threads: from now on a helper unmounts, and removes the folder; and
  * passes on what is `said`, as helper_start(). A mount that was handed over needs none. Returns 0
  * or -errno. */
-int mountpoint_delegate(struct mountpoint *mountpoint, int said);
+int mountpoint_delegate(struct mountpoint *mountpoint, int log_fd);
 /* Lets other processes look. Removes the folder if it was created here. */
 void mountpoint_release(struct mountpoint *mountpoint);
 

@@ -17,7 +17,7 @@
  * Where foldfs answers the calls of a job (fs/nofuse/nofuse.h), it reads and writes the memory of
  * the job's processes, and ends them: it keeps the capabilities that the job has, without which it
  * may not do that, and there is no Landlock, which forbids it. It takes connections at the socket
- * that it has (fs/nofuse/outside.h).
+ * that it has (fs/nofuse/stats_socket.h).
  *
  * What the daemon may no longer do, a helper does that was forked before (fs/life/helper.h). */
 #pragma once

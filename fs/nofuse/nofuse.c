@@ -9,9 +9,9 @@
 #include "fs/life/daemon.h"
 #include "fs/nofuse/calls.h"
 #include "fs/nofuse/job.h"
-#include "fs/nofuse/outside.h"
 #include "fs/nofuse/preload.h"
 #include "fs/nofuse/probe.h"
+#include "fs/nofuse/stats_socket.h"
 #include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -47,7 +47,7 @@ struct nofuse {
 	struct mount *mount;
 	struct skeleton skeleton;
 	struct answers answers;
-	struct outside outside;
+	struct stats_socket stats_socket;
 	pid_t guard;
 	struct answerer answerers[THREADS_MAX];
 	pthread_t threads[THREADS_MAX + 1]; /* theirs, and one that watches */
@@ -102,7 +102,7 @@ int nofuse_new(struct mount *mount, struct nofuse **ret, struct err *err)
 	nofuse->mount = mount;
 	sem_init(&nofuse->turns, 0, TAKERS);
 	nofuse->skeleton = SKELETON_NONE;
-	nofuse->outside = OUTSIDE_NONE;
+	nofuse->stats_socket = STATS_SOCKET_NONE;
 	answers->listener = LISTENER_NONE;
 	r = files < FILES_LEAST ? -EMFILE : probe_listener(err);
 	if (r == 0)
@@ -232,7 +232,7 @@ int nofuse_attach(struct nofuse *nofuse, int gate, struct err *err)
 	if (r < 0)
 		return err_set(err, r, "cannot listen to the calls of the command: %s",
 			       strerror(-r));
-	r = outside_listen(&nofuse->outside, &nofuse->skeleton);
+	r = stats_socket_listen(&nofuse->stats_socket, &nofuse->skeleton);
 	if (r < 0)
 		log_notice("%s: foldstat will not find it from outside: %s", nofuse->skeleton.path,
 			   strerror(-r));
@@ -318,7 +318,7 @@ int nofuse_serve(struct nofuse *nofuse, struct err *err)
 
 	nofuse->serving = true;
 	if (r == 0)
-		r = outside_serve(&nofuse->outside, nofuse->mount);
+		r = stats_socket_serve(&nofuse->stats_socket, nofuse->mount);
 	sigaction(STOP, &interrupt, NULL);
 	wanted = wanted ? wanted : THREADS_MAX;
 	while (r == 0 && nofuse->started < wanted) {
@@ -354,17 +354,17 @@ static void stop_threads(struct nofuse *nofuse)
 static void wait_for_leftovers(const struct nofuse *nofuse, const sigset_t *signals)
 {
 	uint64_t until = clock_ns() + LEFTOVERS * CLOCK_SECOND;
-	bool said = false;
+	bool logged = false;
 
 	while (!reap() && !nofuse_is_alone(nofuse)) {
 		int signo = sigtimedwait(signals, NULL, &look);
 
 		if (clock_ns() >= until || (signo > 0 && signo != SIGCHLD))
 			break;
-		if (!said)
+		if (!logged)
 			log_notice("%s: processes that COMMAND left behind have %d s to end",
 				   nofuse->skeleton.path, LEFTOVERS);
-		said = true;
+		logged = true;
 	}
 }
 
@@ -372,7 +372,7 @@ void nofuse_end(struct nofuse *nofuse, const sigset_t *signals)
 {
 	wait_for_leftovers(nofuse, signals);
 	end_children(signals);
-	outside_end(&nofuse->outside, STOP);
+	stats_socket_end(&nofuse->stats_socket, STOP);
 	stop_threads(nofuse);
 	if (nofuse->serving && nofuse_has_ended(nofuse))
 		mount_stop(nofuse->mount);

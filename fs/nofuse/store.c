@@ -33,7 +33,7 @@ struct store {
 	uint64_t bytes, most; /* that are kept; and may be */
 	uint64_t in_making;
 	uint64_t hand;	      /* the place that is to be given up next */
-	bool said;	      /* that a file is too large */
+	bool logged;	      /* that a file is too large */
 	struct copy copies[]; /* limits.files; each entry has one place, which it shares */
 };
 
@@ -237,13 +237,13 @@ static int refuse_large(struct store *store, uint32_t entry, uint64_t size)
 	char has[SIZE_TEXT], may[SIZE_TEXT];
 
 	SCOPE_LOCK(&store->lock);
-	if (!store->said)
+	if (!store->logged)
 		log_error(
 			"'%.*s' has %s, and '--no-fuse' opens files of up to %s%s, which it "
 			"copies whole: a mount reads them in parts",
 			(int)e.name_len, e.name, size_format(size, has), size_format(most, may),
 			most < store->limits.largest ? ", as 'ulimit -f' says" : "");
-	store->said = true;
+	store->logged = true;
 	return -EFBIG;
 }
 

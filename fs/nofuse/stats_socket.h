@@ -4,18 +4,18 @@
 #include "fs/mount.h"
 #include "fs/nofuse/skeleton.h"
 
-struct outside {
+struct stats_socket {
 	struct mount *mount; /* borrowed */
 	int fd;		     /* that it listens at; -1 */
 	pthread_t thread;
 	bool serving;
 };
 
-#define OUTSIDE_NONE ((struct outside){.fd = -1})
+#define STATS_SOCKET_NONE ((struct stats_socket){.fd = -1})
 
 /* Makes the socket: in the sandbox, there would be none. 0 or -errno. */
-int outside_listen(struct outside *outside, const struct skeleton *skeleton);
+int stats_socket_listen(struct stats_socket *server, const struct skeleton *skeleton);
 /* Starts the thread that answers. 0 or -errno. */
-int outside_serve(struct outside *outside, struct mount *mount);
+int stats_socket_serve(struct stats_socket *server, struct mount *mount);
 /* Ends both, if they are there. `signo` interrupts the thread: it has a handler. */
-void outside_end(struct outside *outside, int signo);
+void stats_socket_end(struct stats_socket *server, int signo);

@@ -104,7 +104,7 @@ static int open_builder(struct create *create)
 		r = builder_new(&params, &create->builder, &err);
 	if (r < 0)
 		return create_fail(create, r, &err);
-	create_say_kept(create, "resuming after");
+	create_log_kept(create, "resuming after");
 	r = create_empty_list(create);
 	if (r == 0)
 		create_list_held(create, &create->slice.scanned);
@@ -215,7 +215,7 @@ static int pack_source(struct create *create)
 /* Ends a run early, and returns whether --resume can continue it. */
 static bool leave_create(struct create *create)
 {
-	bool kept = !create->vain && create_say_kept(create, "--resume continues after");
+	bool kept = !create->vain && create_log_kept(create, "--resume continues after");
 
 	create_release(create);
 	*create = (struct create){.root = -1};
@@ -251,7 +251,7 @@ int create_pack(struct create *create)
 	 */
 	if (options->resume && !options->force && target_replaceable(create->pack) &&
 	    buf_addf(&partial, "%s.partial", create->pack) == 0 && access(partial.data, F_OK) < 0) {
-		r = create_say_finished(create);
+		r = create_log_finished(create);
 		if (r != EXIT_DONE)
 			return r;
 		builder_tidy(create->pack);

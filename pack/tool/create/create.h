@@ -9,7 +9,7 @@
  *	create_images.c		checks and shapes its bytes
  *	create_annotations.c	what would no longer fit them
  *	create_inputs.c		bad inputs, and what is said of them
- *	create_rest.c		what may not be meant
+ *	create_leftovers.c		what may not be meant
  *	create_summary.c	failures, labels, the summary
  *	create_finished.c	whether a finished pack is what was asked for
  *

@@ -24,10 +24,9 @@ int create_refuse_annotations(struct create *create, const char *path,
 	if (others)
 		snprintf(more, sizeof(more), ", and so it is with %s",
 			 count_noun(others, "other file", files));
-	create_say_of(
-		create, log_error, path,
-		"boxes or points in it would no longer fit %s%s; --anyway resizes all the same",
-		count_noun(found->images, "image", images), more);
+	create_log(create, log_error, path,
+		   "boxes or points in it would no longer fit %s%s; --anyway resizes all the same",
+		   count_noun(found->images, "image", images), more);
 	return CREATE_REFUSED;
 }
 

@@ -192,7 +192,7 @@ static int check_same_options(const struct create *create, const struct dataset_
 		create->pack, create_is_cut(create) ? ", or of the folder in another state" : "");
 }
 
-int create_say_finished(struct create *create)
+int create_log_finished(struct create *create)
 {
 	SCOPE(cmd_close) struct dataset *pack = NULL;
 	struct builder_summary summary = {0};
@@ -219,7 +219,7 @@ int create_say_finished(struct create *create)
 	if (r < 0)
 		return cmd_status(create->pack, r, NULL);
 	log_notice("%s: finished already; nothing to resume, id %s", create->pack, summary.id);
-	create_say_skipped(create);
+	create_log_skipped(create);
 	if (create->options.json && create_print_json(create, &summary, 0) < 0)
 		return EXIT_FAILED;
 	return exit_finish(EXIT_DONE);

@@ -18,8 +18,8 @@ static const char *source_slash(const struct create *create, const char *path)
 	return *path && len > 0 && create->source[len - 1] != '/' ? "/" : "";
 }
 
-void create_say_of(struct create *create, void (*log)(const char *format, ...), const char *path,
-		   const char *format, ...)
+void create_log(struct create *create, void (*log)(const char *format, ...), const char *path,
+		const char *format, ...)
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 	va_list args;
@@ -166,11 +166,11 @@ int create_unreadable(void *context, const char *path, const char *reason)
 	if (create->counts.refused)
 		return refuse_bad_input(create, path, reason);
 	if (create->options.on_bad != ON_BAD_SKIP) {
-		create_say_of(create, log_error, path, "%s; --on-bad=skip leaves such files out",
-			      reason);
+		create_log(create, log_error, path, "%s; --on-bad=skip leaves such files out",
+			   reason);
 		return CREATE_REPORTED;
 	}
-	create_say_of(create, log_notice, path, "%s; left out", reason);
+	create_log(create, log_notice, path, "%s; left out", reason);
 	create->counts.skipped++;
 	return 0;
 }
@@ -196,23 +196,23 @@ int create_note_named(struct create *create, const char *path, const char *reaso
 	return buf_addf(&create->named_only, "%s (%s)", path, reason);
 }
 
-void create_say_named(struct create *create)
+void create_log_named(struct create *create)
 {
 	uint64_t files = create->counts.named_only;
 	char count[SIZE_TEXT];
 
 	if (files)
-		create_say_of(
+		create_log(
 			create, log_notice, "",
 			"%s %s the name of an image but not the header of one, such as %s; packed "
 			"anyway; --check=header refuses such files",
 			count_noun(files, "file", count), files == 1 ? "has" : "have",
 			create->named_only.data);
 	if (create->counts.unsure)
-		create_say_of(create, log_notice, "",
-			      "PIL, which is not there, may refuse %s that foldpack cannot judge; "
-			      "packed anyway; --check=header needs PIL",
-			      count_noun(create->counts.unsure, "image", count));
+		create_log(create, log_notice, "",
+			   "PIL, which is not there, may refuse %s that foldpack cannot judge; "
+			   "packed anyway; --check=header needs PIL",
+			   count_noun(create->counts.unsure, "image", count));
 }
 
 /* A finding that is usable is packed without a notice. */
@@ -225,18 +225,18 @@ int create_found(struct create *create, const char *path, const struct check_fin
 	if (finding->named_only && create_is_lenient(create))
 		return create_note_named(create, path, text);
 	if (finding->usable) {
-		create_say_of(create, log_detail, path, "%s", text);
+		create_log(create, log_detail, path, "%s", text);
 		return 0;
 	}
 	switch (create->options.on_bad) {
 	case ON_BAD_FAIL:
 		return refuse_bad_input(create, path, text) < 0 ? -ENOMEM : 1;
 	case ON_BAD_KEEP:
-		create_say_of(create, log_notice, path, "%s; packed anyway", text);
+		create_log(create, log_notice, path, "%s; packed anyway", text);
 		create->counts.kept++;
 		return 0;
 	default:
-		create_say_of(create, log_notice, path, "%s; left out", text);
+		create_log(create, log_notice, path, "%s; left out", text);
 		create->counts.skipped++;
 		return 1;
 	}
@@ -246,7 +246,7 @@ void create_special(void *context, const char *path, const char *what)
 {
 	struct create *create = context;
 
-	create_say_of(create, log_notice, path, "%s, which a pack cannot hold; left out", what);
+	create_log(create, log_notice, path, "%s, which a pack cannot hold; left out", what);
 	create->counts.skipped++;
 }
 

@@ -8,8 +8,8 @@
 
 /* Prints something about an input: "SOURCE/path: text", or about SOURCE for the root itself. `log`
  * is a function of base/log.h. */
-void create_say_of(struct create *create, void (*log)(const char *format, ...), const char *path,
-		   const char *format, ...) __attribute__((format(printf, 4, 5)));
+void create_log(struct create *create, void (*log)(const char *format, ...), const char *path,
+		const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* A watch that prints what the importer reports. */
 struct scan_watch create_watch(struct create *create);
@@ -38,7 +38,7 @@ int create_count_left(struct create *create, const char *why, size_t len);
 /* Notes a file with the name of an image but no header: 0 or -ENOMEM. */
 int create_note_named(struct create *create, const char *path, const char *reason);
 /* Prints the first of these. */
-void create_say_named(struct create *create);
+void create_log_named(struct create *create);
 
 /* The list of bad inputs, if there is to be one: what an earlier run left of it stays until
  * create_empty_list(), when it is clear that this one runs. It must be closed before a pack is
@@ -60,7 +60,7 @@ int create_tell_flaws(struct create *create);
 /* Once all is stored: reports that the source had broken off. 0, CREATE_REPORTED or _DAMAGED. */
 int create_tell_broken(struct create *create);
 
-/* --- create_rest.c: each returns 0 or -ENOMEM --- */
+/* --- create_leftovers.c: each returns 0 or -ENOMEM --- */
 
 /* Prints how many links lead out of the pack, and what can be done where they can be followed. */
 int create_name_links(struct create *create);
@@ -89,13 +89,13 @@ int create_finish(struct create *create);
 int create_print_json(const struct create *create, const struct builder_summary *summary,
 		      double seconds);
 /* Prints how many inputs were left out, if any were. */
-void create_say_skipped(const struct create *create);
+void create_log_skipped(const struct create *create);
 /* Prints what an interrupted run left to go on with; false: nothing. */
-bool create_say_kept(struct create *create, const char *words);
+bool create_log_kept(struct create *create, const char *words);
 
 /* --- create_finished.c --- */
 
 /* Prints that PACK is finished; or that it was made with other options or of another source: files
  * differ by size and time, and those of anything but a folder by their checksums, or some of those
  * without one by their bytes. Sets counts.skipped. An exit status. */
-int create_say_finished(struct create *create);
+int create_log_finished(struct create *create);

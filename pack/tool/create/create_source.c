@@ -104,7 +104,7 @@ int create_tell_flaws(struct create *create)
 		while (strncmp(path, "./", 2) == 0)
 			path += 2;
 		if (kind == FOREIGN_UNWANTED)
-			create_say_of(create, log_notice, path, "%s; left out", what);
+			create_log(create, log_notice, path, "%s; left out", what);
 		else if (!filter_wants_file(&create->options.filter, path))
 			continue;
 		else if (kind == FOREIGN_SPECIAL)

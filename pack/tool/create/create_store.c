@@ -152,9 +152,9 @@ static int compare_past(struct create *create, struct item *item, const struct b
 	if (r < 0 || same)
 		return r;
 	create->vain = true;
-	create_say_of(create, log_error, item->path.data, "%s",
-		      "is not the file that was packed in this place before the interruption; "
-		      "--force without --resume starts again");
+	create_log(create, log_error, item->path.data, "%s",
+		   "is not the file that was packed in this place before the interruption; "
+		   "--force without --resume starts again");
 	return CREATE_REPORTED;
 }
 
@@ -427,8 +427,8 @@ static int give_up(struct create *create, const struct item *item)
 	 * '--on-bad' says. */
 	if (create->dataset && item->error == -ESTALE) {
 		builder_spoil(create->builder);
-		create_say_of(create, log_error, path,
-			      "%s; pack it again when nothing writes to it", why);
+		create_log(create, log_error, path, "%s; pack it again when nothing writes to it",
+			   why);
 		return CREATE_REPORTED;
 	}
 	return !create->counts.refused && drop_item(create, item) < 0

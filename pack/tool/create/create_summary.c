@@ -196,7 +196,7 @@ int create_print_json(const struct create *create, const struct builder_summary 
 	return cmd_print_json(&text);
 }
 
-void create_say_skipped(const struct create *create)
+void create_log_skipped(const struct create *create)
 {
 	char count[SIZE_TEXT];
 
@@ -273,7 +273,7 @@ static void print_summary(const struct create *create, const struct builder_summ
 	if (create->counts.kept)
 		log_notice("%s: %s of them bad, and packed anyway", create->pack,
 			   count_format(create->counts.kept, files));
-	create_say_skipped(create);
+	create_log_skipped(create);
 }
 
 int create_finish(struct create *create)
@@ -302,7 +302,7 @@ int create_finish(struct create *create)
 	return create->options.json ? create_print_json(create, &summary, seconds) : 0;
 }
 
-bool create_say_kept(struct create *create, const char *words)
+bool create_log_kept(struct create *create, const char *words)
 {
 	char files[SIZE_TEXT], bytes[SIZE_TEXT];
 	struct builder_kept kept;

@@ -107,15 +107,14 @@ int create_name_links(struct create *create)
 			r = buf_addf(&first, "%s -> %s", link.path.data, link.target.data);
 	}
 	if (r >= 0 && leaving > 0)
-		create_say_of(
-			create, log_notice, "",
-			"%s %s out of it, such as %s%s%s: a job that opens one reads the loose "
-			"file, or nothing on another machine%s",
-			count_noun(leaving, "symbolic link", count),
-			leaving == 1 ? "leads" : "lead", source,
-			len && source[len - 1] == '/' ? "" : "/", first.data,
-			create_is_archive(create) ? ""
-						  : "; --dereference packs what links lead to");
+		create_log(create, log_notice, "",
+			   "%s %s out of it, such as %s%s%s: a job that opens one reads the loose "
+			   "file, or nothing on another machine%s",
+			   count_noun(leaving, "symbolic link", count),
+			   leaving == 1 ? "leads" : "lead", source,
+			   len && source[len - 1] == '/' ? "" : "/", first.data,
+			   create_is_archive(create) ? ""
+						     : "; --dereference packs what links lead to");
 	return r < 0 ? r : 0;
 }
 
@@ -135,8 +134,8 @@ static int name_dangling(struct create *create)
 	for (uint32_t id = 1; r >= 0 && id < create->import->entries; id++) {
 		r = look_at_link(create->builder, id, &dropped, &link);
 		if (r == LINK_DANGLES && dangling++ < LINKS_NAMED)
-			create_say_of(create, log_notice, link.path.data,
-				      "a link to %s, which was left out", link.to.data);
+			create_log(create, log_notice, link.path.data,
+				   "a link to %s, which was left out", link.to.data);
 	}
 	if (dangling > LINKS_NAMED)
 		log_notice("%s: %s links to what was left out in all", create->source,
@@ -171,7 +170,7 @@ static int name_one_folder(struct create *create)
 		return 0;
 	r = builder_path(builder, found, &path);
 	if (r == 0)
-		create_say_of(
+		create_log(
 			create, log_notice, "",
 			"all of it is in one folder, '%s', which loaders take for the only class; "
 			"--strip-components=1 packs what is in that",
@@ -195,8 +194,8 @@ static int on_empty(void *context, uint32_t id)
 	int r = builder_path(empty->create->builder, id, &path);
 
 	if (r == 0 && empty->count++ < EMPTY_NAMED)
-		create_say_of(empty->create, log_notice, path.data,
-			      "no file in it; ImageFolder refuses a class without images");
+		create_log(empty->create, log_notice, path.data,
+			   "no file in it; ImageFolder refuses a class without images");
 	return r;
 }
 
@@ -238,8 +237,8 @@ static int say_kind(struct create *create, const struct seen *seen, const char *
 	int r = builder_path(create->builder, seen->first, &path);
 
 	if (r == 0)
-		create_say_of(create, log_notice, path.data, "packed%s (%s of that kind); %s", how,
-			      count_noun(seen->count, noun, files), way_out);
+		create_log(create, log_notice, path.data, "packed%s (%s of that kind); %s", how,
+			   count_noun(seen->count, noun, files), way_out);
 	return r;
 }
 
@@ -251,11 +250,11 @@ static int say_junk(struct create *create, const struct seen *junk, uint64_t fol
 
 	builder_name(create->builder, junk->first, name);
 	if (r == 0)
-		create_say_of(create, log_notice, path.data,
-			      "packed, though loaders take it for a class or image (%s and %s of "
-			      "that kind); '--exclude=%s' leaves it out",
-			      count_noun(folders, "folder", some),
-			      count_noun(junk->count - folders, "file", files), name);
+		create_log(create, log_notice, path.data,
+			   "packed, though loaders take it for a class or image (%s and %s of "
+			   "that kind); '--exclude=%s' leaves it out",
+			   count_noun(folders, "folder", some),
+			   count_noun(junk->count - folders, "file", files), name);
 	return r;
 }
 
@@ -297,8 +296,8 @@ static int name_junk(struct create *create)
 	} else if (r == 0 && files.count && !images) {
 		r = builder_path(builder, files.first, &path);
 		if (r == 0)
-			create_say_of(create, log_notice, "", "no image in it (%s, such as '%s')",
-				      count_noun(files.count, "file", count), path.data);
+			create_log(create, log_notice, "", "no image in it (%s, such as '%s')",
+				   count_noun(files.count, "file", count), path.data);
 	}
 	if (r == 0 && ours.count)
 		r = say_kind(
@@ -314,7 +313,7 @@ int create_name_rest(struct create *create)
 	char count[SIZE_TEXT];
 	int r = name_dangling(create);
 
-	create_say_named(create);
+	create_log_named(create);
 	if (r == 0)
 		r = builder_find_empty(create->builder, on_empty, &empty);
 	if (empty.count > EMPTY_NAMED)

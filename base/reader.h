@@ -7,7 +7,7 @@
  *	reader_read	whole pages into scattered memory that the caller keeps, so that no other
  *			cache needs to keep them: what a mount serves. reader_prepare() comes first
  *
- * Both wait. If a read is a round trip to another machine (hints: far), reader_submit() reads
+ * Both wait. If a read is a round trip to another machine (hints: remote), reader_submit() reads
  * without waiting, so that the number of threads does not limit what is under way.
  *
  * If a nearer copy of a far file is kept, both may read from it. The copy may be damaged. So only
@@ -49,9 +49,9 @@ struct reader_identity {
 };
 
 struct reader_hints {
-	bool remote;  /* other machines share the storage, and a request takes a round trip */
+	bool shared;  /* other machines share the storage, and a request takes a round trip */
 	bool direct;  /* reader_read() bypasses the page cache at present */
-	bool far;     /* a request is a round trip, and many may be under way: reader_submit() */
+	bool remote;  /* a request is a round trip, and many may be under way: reader_submit() */
 	bool members; /* of many files, which may change one by one: base/members.h */
 };
 

@@ -179,7 +179,7 @@ static void file_hints(const struct reader *reader, struct reader_hints *ret)
 {
 	const struct reader_file *file = (const struct reader_file *)reader;
 
-	*ret = (struct reader_hints){.remote = file->remote, .direct = is_direct(file)};
+	*ret = (struct reader_hints){.shared = file->remote, .direct = is_direct(file)};
 }
 
 static int identity_of(int fd, struct reader_identity *ret)

@@ -255,10 +255,10 @@ static int members_identity(struct reader *reader, struct reader_identity *ret)
 static void members_hints(const struct reader *reader, struct reader_hints *ret)
 {
 	const struct members *members = members_of(reader)->members;
-	bool far = members->ops->submit;
+	bool remote = members->ops->submit;
 
 	*ret = (struct reader_hints){
-		.remote = far, .direct = members->direct, .far = far, .members = true};
+		.shared = remote, .remote = remote, .direct = members->direct, .members = true};
 }
 
 static void members_rest(struct reader *reader)

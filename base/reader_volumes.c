@@ -129,8 +129,8 @@ static void volumes_hints(const struct reader *reader, struct reader_hints *ret)
 	for (unsigned i = 0; i < all->count; i++) {
 		struct reader_hints one = reader_hints(all->volumes[i].reader);
 
+		sum.shared |= one.shared;
 		sum.remote |= one.remote;
-		sum.far |= one.far;
 		sum.members |= one.members;
 		sum.direct &= one.direct;
 	}

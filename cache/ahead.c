@@ -61,7 +61,7 @@ int ahead_new(struct cache *cache, const struct cache_params *params)
 		/* One stream must not fill the pool with what is only hoped for. */
 		.readahead = min(params->readahead, params->budget / 8),
 		/* Object stores are made for many; a sweep is what hides their latency. */
-		.shared = cache->remote && !cache->far,
+		.shared = cache->shared && !cache->remote,
 		.epochs = params->residency != RESIDENCY_ALL,
 	};
 	int r = plan_new(&plan, &cache->ahead.plan);
@@ -118,22 +118,22 @@ static struct fill *add_run(struct cache *cache, const struct plan_run *run)
 
 static bool is_seek_bound(const struct cache *cache)
 {
-	return !cache->far && cost_seek_bound(&cache->ahead.cost);
+	return !cache->remote && cost_seek_bound(&cache->ahead.cost);
 }
 
 static struct prefetch_budget budget(const struct cache *cache)
 {
 	const struct pool_stats pool = pool_stats(cache->pool);
 	const struct ahead *ahead = &cache->ahead;
-	bool far = cache->far, order_expected;
+	bool remote = cache->remote, order_expected;
 	uint64_t limit = pool.limit, part = limit / 8;
 	/* What outlives the slowest reads, where storage is far. */
-	uint64_t cushion = far ? STALLS * flight_stall(&ahead->flight) : 0;
+	uint64_t cushion = remote ? STALLS * flight_stall(&ahead->flight) : 0;
 	/* Half of the memory is for what scans will want, given out in pieces worth a read. */
 	uint64_t scan = sub_sat(limit / 2, pool.ahead);
 	/* The sweep over everything leaves an eighth to the other forecasts. Where storage is far,
 	 * each file that it keeps saves a round trip, and the others gain little from memory. */
-	uint64_t once = sub_sat(pool_room_for_once(cache->pool), far ? limit / 32 : part);
+	uint64_t once = sub_sat(pool_room_for_once(cache->pool), remote ? limit / 32 : part);
 	/* What comes next in a known order is worth more than what is needed later in this epoch:
 	 * an eighth of the memory, enough to stay ahead of the readers, is taken from that. On a
 	 * seek-bound device a sweep costs the same however much it brings, so it may take nearly
@@ -142,7 +142,8 @@ static struct prefetch_budget budget(const struct cache *cache)
 	uint64_t most = is_seek_bound(cache) ? limit - part : min(cushion, limit - part);
 	/* What the readers of a known order take in PACE_SECONDS. Where storage is far, they take
 	 * what comes, so that it says little. */
-	uint64_t pace = far ? max(cushion, limit / 4) : (uint64_t)(ahead->pace.rate * PACE_SECONDS);
+	uint64_t pace =
+		remote ? max(cushion, limit / 4) : (uint64_t)(ahead->pace.rate * PACE_SECONDS);
 
 	/* The first files may show their order, which is soon found where it is a usual one; a
 	 * sweep would only take the link from them. Nor does one go on beside a known order: what
@@ -150,15 +151,15 @@ static struct prefetch_budget budget(const struct cache *cache)
 	order_expected =
 		cache->served.misses < FIRST_FILES || plan_known_orders(ahead->plan)->count > 0;
 	return (struct prefetch_budget){
-		.run = far ? FLIGHT_RUN : cost_run(&ahead->cost),
+		.run = remote ? FLIGHT_RUN : cost_run(&ahead->cost),
 		/* On shared storage, bytes read in gaps are taken from other machines. */
-		.gap = cache->remote ? COST_GAP_MIN : cost_gap(&ahead->cost),
+		.gap = cache->shared ? COST_GAP_MIN : cost_gap(&ahead->cost),
 		.scan = scan < part ? 0 : scan,
 		.sweep = once,
 		.order = max(next, sub_sat(most, pool.ahead)),
 		.pace = max(pace, PACE_MIN),
 		.no_sweep = atomic_load(&cache->requests.cached) >= CACHED ||
-			    (far ? order_expected : cost_alone(&ahead->cost)),
+			    (remote ? order_expected : cost_alone(&ahead->cost)),
 	};
 }
 
@@ -181,8 +182,9 @@ static bool may_read_ahead(struct cache *cache)
 
 	/* Set before the look: a thread that ends a read meanwhile sees it without the lock. */
 	atomic_store(&cache->ahead.held, true);
-	depth = cache->far ? flight_depth(&cache->ahead.flight)
-			   : cost_depth(&cache->ahead.cost, atomic_load(&cache->requests.running));
+	depth = cache->remote
+			? flight_depth(&cache->ahead.flight)
+			: cost_depth(&cache->ahead.cost, atomic_load(&cache->requests.running));
 	if (!waiters_none(&cache->requests.starved) || atomic_load(&cache->stopping) ||
 	    cache->ahead.running >= depth)
 		return false;
@@ -199,7 +201,7 @@ bool ahead_demand(struct cache *cache, const struct extent *extents, unsigned co
 		plan_demand(cache->ahead.plan, extents[i].number);
 	}
 	pool_epoch(cache->pool, (uint32_t)plan_epoch(cache->ahead.plan));
-	if (cache->ahead.running && !cache->far)
+	if (cache->ahead.running && !cache->remote)
 		return false;
 	now = budget(cache);
 	return plan_wants(cache->ahead.plan, &now) && may_read_ahead(cache);

@@ -20,8 +20,8 @@ static int cache_build(struct cache *cache, const struct cache_params *params)
 	if (r < 0)
 		return r;
 	hints = reader_hints(cache->reader);
-	cache->far = hints.far;
 	cache->remote = hints.remote;
+	cache->shared = hints.shared;
 	cache->served.set = calloc(1, params->source.extents / 8 + 1);
 	if (!cache->served.set)
 		return -ENOMEM;

@@ -21,8 +21,8 @@ struct oracle_thread;
 struct cache {
 	struct cache_source source;
 	struct reader *reader; /* the source's */
-	bool far;	       /* its hints, which stay: reads are submitted, */
-	bool remote;	       /* and storage is shared */
+	bool remote;	       /* its hints, which stay: reads are submitted, */
+	bool shared;	       /* and storage is shared */
 	struct work *work;
 	atomic_bool stopping;	      /* what is read ahead is not worth it any more */
 	struct oracle_thread *oracle; /* NULL: nothing is read ahead */

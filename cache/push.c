@@ -83,7 +83,7 @@ bool cache_push_next(struct cache *cache, struct cache_push *ret)
 
 	/* Not of far storage: while one file is waited for, the kernel's copies of what was pushed
 	 * after it are dropped, and have to be read once more. */
-	if (!cache->oracle || cache->far)
+	if (!cache->oracle || cache->remote)
 		return false;
 	SCOPE_LOCK(&cache->lock);
 	while (!atomic_load(&cache->stopping) && !(extent = find_pushable(cache))) {

@@ -378,11 +378,11 @@ static void request_perform(void *context, struct work_item *item)
 	struct fill *fill = (struct fill *)(void *)item;
 	bool ahead = fill->ahead;
 
-	if (cache->far && !fill_is_submitted(fill)) {
+	if (cache->remote && !fill_is_submitted(fill)) {
 		fill_submit(cache, fill);
 		return;
 	}
-	if (cache->far)
+	if (cache->remote)
 		launch(cache, fill_land(cache, fill));
 	else if (!ahead || !fill_now(cache, fill))
 		fill_wait(cache, fill);
@@ -392,7 +392,7 @@ static void request_perform(void *context, struct work_item *item)
 		atomic_fetch_sub(&cache->requests.running, 1);
 	settle(cache);
 	/* What was held back for a read that somebody waited for may go on. */
-	if (ahead ? cache->far : ahead_released(cache))
+	if (ahead ? cache->remote : ahead_released(cache))
 		work_look(cache->work);
 }
 
@@ -402,7 +402,7 @@ static struct work_item *request_find(void *context)
 	struct cache *cache = context;
 	struct fill *fill = ahead_find(cache);
 
-	while (fill && cache->far) {
+	while (fill && cache->remote) {
 		fill_submit(cache, fill);
 		fill = ahead_find(cache);
 	}

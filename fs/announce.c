@@ -13,7 +13,7 @@ static const char *storage_text(const struct mount *mount, const struct cache_st
 	dev_t device = mount_label(mount)->device;
 	char type[64];
 
-	if (hints.far)
+	if (hints.remote)
 		return hints.members ? "a server's, file by file" : "a server's, ranges";
 	/* A URL is not far only if all of it is in the disk cache. */
 	snprintf(text, 128, "%s, %s I/O",

@@ -210,7 +210,7 @@ struct sandbox mount_needs(const struct mount *mount)
 	const struct reader_hints hints = reader_hints(dataset_reader(mount->dataset));
 
 	return (struct sandbox){.network = mount->network,
-				.opens = mount->network || hints.remote || hints.members,
+				.opens = mount->network || hints.shared || hints.members,
 				.programs = mount->programs,
 				.folder = mount->disk ? disk_cache_folder(mount->disk) : -1};
 }
@@ -257,7 +257,7 @@ static uint64_t choose_budget(const struct mount *mount)
 static int make_cache(struct mount *mount, struct err *err)
 {
 	const struct settings *settings = mount->settings;
-	bool far = reader_hints(dataset_reader(mount->dataset)).far;
+	bool remote = reader_hints(dataset_reader(mount->dataset)).remote;
 	/* With any policy, what the kernel keeps leaves the pool first. */
 	bool pin =
 		mount->memory.residency == RESIDENCY_ALL || settings->policy == SETTING_POLICY_PIN;
@@ -267,7 +267,7 @@ static int make_cache(struct mount *mount, struct err *err)
 	const struct cache_params params = {.source = mount_source(mount),
 					    .budget = mount->memory.budget,
 					    .readahead = settings->readahead,
-					    .threads = far ? FAR_THREADS : IO_THREADS,
+					    .threads = remote ? FAR_THREADS : IO_THREADS,
 					    .io = (enum reader_io)settings->io,
 					    .residency = mount->memory.residency,
 					    .preload = settings->preload,

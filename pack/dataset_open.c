@@ -56,7 +56,7 @@ static int load_pack_index(struct dataset *dataset, struct walker *walker, struc
 	dataset->opened = index_lmdb_state(walker_info(walker));
 	/* On far storage each page of a walk is a round trip. A superblock that names this state of
 	 * the LMDB knows where the sections are, and their checksums prove it. */
-	if (reader_hints(dataset->reader).far) {
+	if (reader_hints(dataset->reader).remote) {
 		r = index_guess_super(dataset->reader, walker_info(walker)->page_size,
 				      &dataset->super, &first);
 		if (r == 0)

@@ -252,7 +252,7 @@ int walker_load(const struct walker *walker, struct tree_level *level, uint64_t 
 	int r;
 
 	level->next = 0;
-	if (level->loaded && level->number == number && reader_hints(walker->reader).far)
+	if (level->loaded && level->number == number && reader_hints(walker->reader).remote)
 		return 0;
 	level->loaded = false;
 	r = reader_get_full(walker->reader, level->page, walker->info.page_size,

@@ -56,7 +56,7 @@ void walker_ask_ahead(struct walker *walker, const struct tree_level *above)
 	uint64_t child, before = 0;
 	struct err none = {0};
 
-	if (!reader_hints(walker->reader).far) {
+	if (!reader_hints(walker->reader).remote) {
 		/* All children, except those that follow one another: the kernel reads these ahead
 		 * by itself. Only a hint: damage is reported when a page is read. */
 		for (unsigned i = 0; begins && i < above->count; i++) {

@@ -609,7 +609,7 @@ int reader_blocks_new(struct reader *far, const struct reader_blocks_params *par
 	copy->context = params->context;
 	copy->fill = params->fill;
 	hints = reader_hints(far);
-	copy->far_waits = hints.remote && !hints.far;
+	copy->far_waits = hints.shared && !hints.remote;
 	*ret = &copy->reader;
 	return 0;
 }

@@ -351,7 +351,7 @@ static int remote_identity(struct reader *reader, struct reader_identity *ret)
 static void remote_hints(const struct reader *reader, struct reader_hints *ret)
 {
 	(void)reader;
-	*ret = (struct reader_hints){.remote = true, .direct = true, .far = true};
+	*ret = (struct reader_hints){.shared = true, .direct = true, .remote = true};
 }
 
 static void remote_stats(struct reader *reader, struct reader_stats *ret)

@@ -58,7 +58,7 @@ static void say_reads(const struct foreign_tree *tree, const struct maker_format
 	SCOPE(buf_release) struct buf line = BUF_INIT;
 	char size[SIZE_TEXT];
 
-	if (!format->streamed || !source->window.far || source->size < SAY_READS ||
+	if (!format->streamed || !source->window.remote || source->size < SAY_READS ||
 	    settings->watch || settings->checking || !settings->notice ||
 	    (settings->notices && !notices_first(settings->notices)))
 		return;
@@ -247,7 +247,7 @@ static int take_copy(struct opening *o, struct err *err)
 	const struct maker_format *format;
 	int r;
 
-	if (!watch || !watch->copy || !o->source.window.far || o->source.walker)
+	if (!watch || !watch->copy || !o->source.window.remote || o->source.walker)
 		return 0;
 	r = find_format(&o->source, &format, err);
 	if (r < 0 || !format->streamed)
@@ -272,7 +272,7 @@ static int open_made(struct opening *o, struct dataset **ret, struct err *err)
 			       "its copy is not here; 'foldpack fetch' makes it");
 	/* Before checksums of a far file are made, the disk cache keeps what the scan reads: of a
 	 * tar, all of it. It first drops older bytes, so that all it has comes from the server. */
-	if (o->settings->checking && o->source.window.far) {
+	if (o->settings->checking && o->source.window.remote) {
 		reader_known(container, o->key.copy, strlen(o->key.copy));
 		reader_bad(container, 0, o->source.size);
 		window_stream(&o->source.window, container);

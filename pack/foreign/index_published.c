@@ -115,15 +115,15 @@ static int open_published(const struct foreign_tree *tree, struct reader **ret)
 	const struct foreign_settings *settings = tree->source->settings;
 	SCOPE(reader_release) struct reader *reader = NULL;
 	SCOPE(buf_release) struct buf name = BUF_INIT;
-	bool far = tree->source->window.far;
-	int r = far && tree->source->size < FAR_LEAST
+	bool remote = tree->source->window.remote;
+	int r = remote && tree->source->size < FAR_LEAST
 			? -ENOENT
 			: index_place_name(tree, INDEX_PUBLISHED, &name);
 
 	if (r == 0)
 		r = settings->open(settings->context, name.data,
 				   settings->how | READER_WHOLE | READER_ONCE, &reader, NULL);
-	if (r == 0 && !far && !index_place_is_trusted(tree, INDEX_PUBLISHED, name.data, reader))
+	if (r == 0 && !remote && !index_place_is_trusted(tree, INDEX_PUBLISHED, name.data, reader))
 		r = -ENOENT;
 	if (r == 0)
 		*ret = steal_ptr(&reader);
@@ -147,7 +147,7 @@ int index_published_take(const struct foreign_tree *tree, const struct index_key
 		r = index_whole_read(reader, most, &whole);
 	if (r == 0)
 		r = take(tree, key,
-			 (changed && !source->window.far) ||
+			 (changed && !source->window.remote) ||
 				 (state.written > 0 && state.written < source->opened.written),
 			 &state, &whole, ret);
 	if (r == 0)
@@ -172,7 +172,7 @@ bool index_published_counts(const struct foreign_tree *tree, const char *options
 
 	if (!line || tree->source->settings->unpublished)
 		return !line;
-	if (tree->source->window.far || foreign_is_lone(tree->source))
+	if (tree->source->window.remote || foreign_is_lone(tree->source))
 		return true;
 	if (open_published(tree, &reader) != 0 || reader_identity(reader, &now) < 0)
 		return false;

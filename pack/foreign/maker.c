@@ -251,7 +251,7 @@ static int give_ends(struct maker *maker, struct message *message, struct err *e
 			r = add_bytes(source, offset, head, &out, err);
 			if (r == 0)
 				r = add_bytes(source, at, tail, &out, err);
-		} else if (source->window.far) {
+		} else if (source->window.remote) {
 			window_will_get(&source->window, offset, (size_t)head);
 			window_will_get(&source->window, at, (size_t)tail);
 		} else {
@@ -383,7 +383,7 @@ int maker_scan(struct maker *maker, struct foreign_tree *tree, struct err *err)
 {
 	struct message message;
 	int r = maker_process_answer(maker->process, "far",
-				     maker->source->window.far ? strlen("far") : 0);
+				     maker->source->window.remote ? strlen("far") : 0);
 
 	if (r == 0)
 		r = serve(maker, "D", tree, &message, err);
@@ -433,7 +433,8 @@ int maker_begin(struct foreign_source *source, struct maker **ret, struct err *e
 	if (!maker)
 		return -ENOMEM;
 	maker->source = source;
-	r = maker_process_take(source->settings->makers, source->window.far, &maker->process, err);
+	r = maker_process_take(source->settings->makers, source->window.remote, &maker->process,
+			       err);
 	if (r < 0) {
 		free(maker);
 		return r;

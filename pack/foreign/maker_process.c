@@ -153,11 +153,12 @@ static int start_process(struct maker_process **ret, struct err *err)
 	return 0;
 }
 
-int maker_process_take(struct makers *makers, bool far, struct maker_process **ret, struct err *err)
+int maker_process_take(struct makers *makers, bool remote, struct maker_process **ret,
+		       struct err *err)
 {
 	/* More than there are processors make nothing faster, but where they wait for a server. */
-	uint64_t most =
-		far ? MAKERS_MOST : clamp((uint64_t)sysconf(_SC_NPROCESSORS_ONLN), 1, MAKERS_MOST);
+	uint64_t most = remote ? MAKERS_MOST
+			       : clamp((uint64_t)sysconf(_SC_NPROCESSORS_ONLN), 1, MAKERS_MOST);
 	int r;
 
 	if (makers) {

@@ -9,7 +9,7 @@ struct maker_process;
 
 /* One that rests, or a new one, for which it may wait until another is done; `makers`: NULL: a new
  * one. Returns 0; -EOPNOTSUPP: index.py is not installed; or -errno. */
-int maker_process_take(struct makers *makers, bool far, struct maker_process **ret,
+int maker_process_take(struct makers *makers, bool remote, struct maker_process **ret,
 		       struct err *err);
 /* Gives it back: it rests if it `waits` for the next file, or ends. */
 void maker_process_give(struct makers *makers, struct maker_process *process, bool waits);

@@ -388,9 +388,9 @@ static int prepare(struct opening *o, const char *name, const struct foreign_set
 						.unpublished = true};
 	source->settings = &o->settings;
 	source->place = o->members->place;
-	source->window.far = name_scheme(name) > 0;
+	source->window.remote = name_scheme(name) > 0;
 	source->path =
-		source->window.far ? strndup(name, name_query(name)) : strdup(o->members->place);
+		source->window.remote ? strndup(name, name_query(name)) : strdup(o->members->place);
 	source->query = strdup("");
 	source->shown = name_shown(name);
 	if (!source->path || !source->query || !source->shown)

@@ -38,12 +38,13 @@ int foreign_source_init(struct foreign_source *source, struct reader *reader, co
 	if (r == 0)
 		r = window_init(&source->window, reader);
 	/* What is left out of a file that has more could be whole records. */
-	if (r == 0 && !source->window.far && reader_get(reader, &more, 1, source->window.size) > 0)
+	if (r == 0 && !source->window.remote &&
+	    reader_get(reader, &more, 1, source->window.size) > 0)
 		r = err_set(err, -EOVERFLOW, IO_HAS_MORE);
 	if (r < 0)
 		return r;
 	source->decompressed = decompressed;
-	source->in_memory = decompressed || (source->window.far && !source->opened.object);
+	source->in_memory = decompressed || (source->window.remote && !source->opened.object);
 	source->size = source->window.size;
 	source->path = name_scheme(name) ? NULL : realpath(name, NULL);
 	if (!source->path)
@@ -109,7 +110,7 @@ int foreign_check_unchanged(const struct foreign_source *source, int result, str
 
 bool foreign_is_lone(const struct foreign_source *source)
 {
-	return name_scheme(source->path) > 0 && !source->window.far && !source->decompressed;
+	return name_scheme(source->path) > 0 && !source->window.remote && !source->decompressed;
 }
 
 /* --- bytes ------------------------------------------------------------------------------------ */

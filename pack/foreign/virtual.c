@@ -246,7 +246,7 @@ static int virtual_identity(struct reader *reader, struct reader_identity *ret)
 static void virtual_hints(const struct reader *reader, struct reader_hints *ret)
 {
 	*ret = reader_hints(((const struct virtual_reader *)(const void *)reader)->source);
-	ret->far = false;
+	ret->remote = false;
 	ret->direct = false;
 }
 

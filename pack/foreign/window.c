@@ -31,7 +31,7 @@ int window_init(struct window *window, struct reader *reader)
 	if (r < 0)
 		return r;
 	window->size = identity.size;
-	window->far = reader_hints(reader).far;
+	window->remote = reader_hints(reader).remote;
 	return 0;
 }
 
@@ -171,7 +171,7 @@ void window_will_get(struct window *window, uint64_t offset, size_t len)
 
 	if (offset >= window->size)
 		return;
-	if (!window->far) {
+	if (!window->remote) {
 		reader_will_get(window->reader, offset, len);
 		return;
 	}
@@ -238,11 +238,11 @@ static int fill_announced(struct window *window, uint64_t offset, size_t len)
 static void choose_least(struct window *window, uint64_t offset)
 {
 	bool announced = window->first < piece_count(window);
-	uint64_t gap = window->far ? MOST_FAR : window->bytes.len;
+	uint64_t gap = window->remote ? MOST_FAR : window->bytes.len;
 
 	if (announced || offset < window->start || offset > end_of(window) + gap)
-		window->least = window->far ? LEAST_FAR : LEAST;
-	else if (window->far)
+		window->least = window->remote ? LEAST_FAR : LEAST;
+	else if (window->remote)
 		window->least = (size_t)min(max(8 * window->least, LEAST_FAR), MOST_FAR);
 	else
 		window->least = (size_t)min(max(2 * window->least, LEAST), MOST);
@@ -277,7 +277,7 @@ static int fill_far(struct window *window, uint64_t offset, size_t len)
 
 int window_fill(struct window *window, uint64_t offset, size_t len)
 {
-	if (window->far)
+	if (window->remote)
 		return fill_far(window, offset, len);
 	choose_least(window, offset);
 	return read_at(window, offset, max(len, window->least));

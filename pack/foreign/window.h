@@ -14,7 +14,7 @@
 struct window {
 	struct reader *reader;
 	uint64_t size; /* of the file */
-	bool far;
+	bool remote;
 	struct buf bytes; /* [start, start + bytes.len) of the file */
 	uint64_t start;
 	size_t least; /* bytes that the next read brings at least */

@@ -48,7 +48,7 @@ struct sim {
 static void far_hints(const struct reader *reader, struct reader_hints *ret)
 {
 	(void)reader;
-	*ret = (struct reader_hints){.remote = true, .far = true};
+	*ret = (struct reader_hints){.shared = true, .remote = true};
 }
 
 static const struct reader_ops far_ops = {.hints = far_hints};

@@ -86,7 +86,7 @@ static void use(struct reader *reader)
 	struct reader_identity identity;
 	struct reader_stats stats;
 
-	must(reader_identity(reader, &identity) == 0 && reader_hints(reader).far);
+	must(reader_identity(reader, &identity) == 0 && reader_hints(reader).remote);
 	get_all(reader, identity.size);
 	must(reader_prepare(reader, READER_AUTO) == 0); /* which forgets what opening has read */
 	reader_will_get(reader, 0, 4096);

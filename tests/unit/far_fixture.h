@@ -135,7 +135,7 @@ static inline void far_hints(const struct reader *reader, struct reader_hints *r
 {
 	bool far = reader->ops->submit;
 
-	*ret = (struct reader_hints){.remote = far, .far = far};
+	*ret = (struct reader_hints){.shared = far, .remote = far};
 }
 
 static inline int far_prepare(struct reader *reader, enum reader_io io)

@@ -142,7 +142,7 @@ static inline void far_cancel(struct reader *reader)
 static inline void far_hints(const struct reader *reader, struct reader_hints *ret)
 {
 	(void)reader;
-	*ret = (struct reader_hints){.remote = true, .far = true};
+	*ret = (struct reader_hints){.shared = true, .remote = true};
 }
 
 static inline void far_counts(const struct reader *reader, struct reader_counts *ret)

@@ -97,7 +97,8 @@ static int far_identity(struct reader *reader, struct reader_identity *ret)
 
 static void far_hints(const struct reader *reader, struct reader_hints *ret)
 {
-	*ret = (struct reader_hints){.far = !((const struct far *)(const void *)reader)->is_near};
+	*ret = (struct reader_hints){.remote =
+					     !((const struct far *)(const void *)reader)->is_near};
 }
 
 static void far_free(struct reader *reader)

@@ -503,23 +503,23 @@ TEST_OF(f, who_reads_a_part_has_the_rest_fetched)
 		for (enum way way = 0; way < WAYS; way++)
 			read_right(f, way, 0, SIZE);
 		expect_far(f, 0, 0);
-		assert_false(reader_hints(f->reader).far);
+		assert_false(reader_hints(f->reader).remote);
 	}
 }
 
 TEST_OF(f, a_complete_copy_is_as_good_as_a_file)
 {
-	assert_true(reader_hints(f->reader).far);
+	assert_true(reader_hints(f->reader).remote);
 	assert_true(reader_blocks_fill(f->reader));
 	await_filler(f, FILL_COMPLETE);
-	assert_false(reader_hints(f->reader).far || reader_hints(f->reader).remote);
+	assert_false(reader_hints(f->reader).remote || reader_hints(f->reader).shared);
 	open_again(f);
-	assert_false(reader_hints(f->reader).far || reader_hints(f->reader).remote);
+	assert_false(reader_hints(f->reader).remote || reader_hints(f->reader).shared);
 	read_right(f, READ, 0, SIZE);
 	expect_far(f, 0, 0);
 	/* Until a page of it is damaged. */
 	assert_true(reader_bad(f->reader, 5 * PAGE, 1));
-	assert_true(reader_hints(f->reader).far);
+	assert_true(reader_hints(f->reader).remote);
 	read_right(f, READ, 5 * PAGE, PAGE);
 	expect_far(f, 1, PAGE);
 }

@@ -169,7 +169,7 @@ static int far_identity(struct reader *reader, struct reader_identity *ret)
 static void far_hints(const struct reader *reader, struct reader_hints *ret)
 {
 	*ret = (struct reader_hints){
-		.remote = true, .far = true, .direct = ((const struct far *)reader)->direct};
+		.shared = true, .remote = true, .direct = ((const struct far *)reader)->direct};
 }
 
 static void far_cancel(struct reader *reader)
@@ -218,7 +218,7 @@ TEST_OF(f, a_far_volume_gets_requests_and_a_near_one_is_read)
 					 .arg = &result};
 
 	assert_int_equal(reader_volumes_new(mixed, 2, &all), 0);
-	assert_true(reader_hints(all).far && reader_hints(all).remote);
+	assert_true(reader_hints(all).remote && reader_hints(all).shared);
 	assert_false(reader_hints(all).direct);
 	reader_submit(all, &request);
 	assert_ptr_equal(far.request, &request);

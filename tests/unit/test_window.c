@@ -89,7 +89,7 @@ static int fake_identity(struct reader *reader, struct reader_identity *ret)
 
 static void fake_hints(const struct reader *reader, struct reader_hints *ret)
 {
-	*ret = (struct reader_hints){.far = ((const struct fake *)reader)->far};
+	*ret = (struct reader_hints){.remote = ((const struct fake *)reader)->far};
 }
 
 static const struct reader_ops fake_ops = {
@@ -271,7 +271,7 @@ TEST_OF(w, test_announcing_the_wrong_bytes_ends_it)
 
 TEST_OF(w, test_near_nothing_is_streamed)
 {
-	w->window.far = false;
+	w->window.remote = false;
 	for (uint64_t at = 0; at + 600 < SIZE; at += 100 * KIB)
 		get(w, at, 600);
 	assert_int_equal(asked_count(&w->fake), 0);

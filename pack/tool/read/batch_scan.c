@@ -39,7 +39,7 @@ int batch_reader_check(struct batch_reader *reader, uint64_t number, struct data
 	int r = reader->error;
 
 	/* A disk may have lost one sector of a batch. A server was asked often enough. */
-	if (r < 0 && !reader_hints(pack).far)
+	if (r < 0 && !reader_hints(pack).remote)
 		r = reader_get_full(pack, data, extent.size, extent.offset);
 	if (r < 0)
 		return r;

@@ -34,7 +34,7 @@ struct read_batch {
 struct batch_ahead {
 	struct dataset *dataset;
 	struct reader *reader;
-	bool far;
+	bool remote;
 	struct batch_list list;
 	struct read_batch *last; /* the one that files begin in */
 	struct workers workers;
@@ -94,7 +94,7 @@ int batch_ahead_new(struct dataset *dataset, const uint32_t *files, size_t count
 		return r;
 	}
 	hints = reader_hints(reader);
-	ahead->far = hints.far;
+	ahead->remote = hints.remote;
 	workers_init(&ahead->workers, hints.members ? WORKERS_MOST : AT_ONCE, read_next, ahead);
 	clock_cond_init(&ahead->ready);
 	*ret = ahead;
@@ -178,7 +178,7 @@ void batch_ahead_begin(struct batch_ahead *ahead, size_t number)
 {
 	struct read_batch *before = ahead->last, **link = &ahead->all;
 
-	if (!ahead->far || dataset_entry(ahead->dataset, ahead->list.files[number]).size > LARGE)
+	if (!ahead->remote || dataset_entry(ahead->dataset, ahead->list.files[number]).size > LARGE)
 		return;
 	if (!before || number >= before->end)
 		ahead->last = make_batch(ahead, number);
@@ -259,7 +259,7 @@ int batch_ahead_read(struct batch_ahead *ahead, size_t number, void *buf)
 	struct read_batch *batch;
 	int r = 0;
 
-	if (!ahead->far)
+	if (!ahead->remote)
 		return read_alone(ahead, number, buf);
 	pthread_mutex_lock(&ahead->workers.lock);
 	batch = wait_for_batch(ahead, number, &r);

@@ -3,7 +3,7 @@
 #include "base/size.h"
 #include <string.h>
 
-#define WHOLE_HEAD (8 * MIB)  /* of a far file, that comes with opening it */
+#define WHOLE_HEAD (8 * MIB)  /* of a remote file, that comes with opening it */
 #define WHOLE_STEP (64 * MIB) /* some parts of it, which are asked for together */
 
 int reader_read_now(struct reader *reader, struct iovec *iov, int count, uint64_t offset,

@@ -95,7 +95,7 @@ struct reader_ops {
 	void (*known)(struct reader *reader, const void *head, size_t len);
 	bool (*bad)(struct reader *reader, uint64_t offset, uint64_t len);
 	void (*rest)(struct reader *reader);				/* NULL: no threads */
-	void (*stats)(struct reader *reader, struct reader_stats *ret); /* NULL: not far */
+	void (*stats)(struct reader *reader, struct reader_stats *ret); /* NULL: not remote */
 	void (*free)(struct reader *reader);
 };
 

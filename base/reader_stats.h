@@ -8,7 +8,7 @@ struct reader_counts {
 	uint64_t reads, bytes, errors;
 };
 
-/* What a far reader did since it was opened. */
+/* What a remote reader did since it was opened. */
 struct reader_stats {
 	uint64_t requests, bytes, retries, refused; /* refused: asked to come later */
 	uint64_t under_way, first_byte_p50_us, first_byte_p99_us;

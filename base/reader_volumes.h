@@ -7,7 +7,7 @@
  * reads by their offsets need not know of volumes. A read that begins in a hole, or ends beyond its
  * volume, ends early, as at the end of a file.
  *
- * The caller owns the readers, which must outlive this one. If any is far, all are read like far
+ * The caller owns the readers, which must outlive this one. If any is remote, all are read like far
  * ones; those that are not are read in the thread that submits. */
 #pragma once
 

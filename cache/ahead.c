@@ -127,7 +127,7 @@ static struct prefetch_budget budget(const struct cache *cache)
 	const struct ahead *ahead = &cache->ahead;
 	bool remote = cache->remote, order_expected;
 	uint64_t limit = pool.limit, part = limit / 8;
-	/* What outlives the slowest reads, where storage is far. */
+	/* What outlives the slowest reads, where storage is remote. */
 	uint64_t cushion = remote ? STALLS * flight_stall(&ahead->flight) : 0;
 	/* Half of the memory is for what scans will want, given out in pieces worth a read. */
 	uint64_t scan = sub_sat(limit / 2, pool.ahead);
@@ -137,7 +137,7 @@ static struct prefetch_budget budget(const struct cache *cache)
 	/* What comes next in a known order is worth more than what is needed later in this epoch:
 	 * an eighth of the memory, enough to stay ahead of the readers, is taken from that. On a
 	 * seek-bound device a sweep costs the same however much it brings, so it may take nearly
-	 * all. Far storage may need more to outlive a stall. */
+	 * all. Remote storage may need more to outlive a stall. */
 	uint64_t next = max(sub_sat(part, pool.due), once);
 	uint64_t most = is_seek_bound(cache) ? limit - part : min(cushion, limit - part);
 	/* What the readers of a known order take in PACE_SECONDS. Where storage is far, they take

@@ -41,7 +41,7 @@ struct fill *ahead_widen(struct cache *cache, struct fill *fill);
 struct fill *ahead_find(struct cache *cache);
 /* Such a fill was read. */
 void ahead_done(struct cache *cache);
-/* What limits reads ahead of far storage. Lock held. */
+/* What limits reads ahead of remote storage. Lock held. */
 void ahead_stats(const struct cache *cache, struct cache_far *ret);
 /* A read that somebody waited for has ended. Returns whether there may be something to find that
  * was held back for it. */

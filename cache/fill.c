@@ -195,7 +195,7 @@ bool fill_now(struct cache *cache, struct fill *fill)
 	return true;
 }
 
-/* --- far storage ----------------------------------------------------------------------------- */
+/* --- remote storage -------------------------------------------------------------------------- */
 
 /* In a thread of the reader: what takes longer is for the I/O threads. */
 static void on_read(void *arg, int error)

@@ -31,7 +31,7 @@ void fill_wait(struct cache *cache, struct fill *fill);
 bool fill_now(struct cache *cache, struct fill *fill);
 
 /* Begins to read the fill, where storage is far. At the end of the read it is queued as work. May
- * wait, to learn whether the file has changed, or because not all of the storage is far. */
+ * wait, to learn whether the file has changed, or because not all of the storage is remote. */
 void fill_submit(struct cache *cache, struct fill *fill);
 /* Whether that was done: fill_land() is next. */
 bool fill_is_submitted(const struct fill *fill);

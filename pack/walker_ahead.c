@@ -2,12 +2,12 @@
 #include "base/math.h"
 #include "pack/walker_internal.h"
 
-/* For far files: a gap of this many pages is read with its neighbours; pages of one request. */
+/* For remote files: a gap of this many pages is read with its neighbours; pages of one request. */
 #define RUN_GAP	 4
 #define RUN_MOST 256
 #define COUSINS	 8 /* branch pages whose leaves are asked for ahead */
 
-/* On far storage, children that are close together are one request. */
+/* On remote storage, children that are close together are one request. */
 static void ask_for_far(const struct walker *walker, const struct tree_level *level, unsigned from)
 {
 	uint32_t page = walker->info.page_size;

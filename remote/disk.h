@@ -118,5 +118,5 @@ void disk_fill_start(struct disk_fill *fill);
 void disk_fill_fetched(struct disk_fill *fill, int error);
 /* Waits for its requests; until it is started again, nothing is fetched. */
 void disk_fill_rest(struct disk_fill *fill);
-/* *ret_error: what the far reader or the system failed with; 0 if neither did. */
+/* *ret_error: what the remote reader or the system failed with; 0 if neither did. */
 enum disk_fill_state disk_fill_look(struct disk_fill *fill, int *ret_error);

@@ -21,7 +21,7 @@ struct reader_blocks {
 	void (*freed)(void *context, struct reader *reader);
 	void *context;	/* of freed() */
 	bool far_waits; /* to be asked for its identity: a file of a server that may be dead */
-	struct reader_identity known; /* of the far file, when its copy was opened */
+	struct reader_identity known; /* of the remote file, when its copy was opened */
 	/* What follows is NULL until the pack is known, and if there is no copy: */
 	struct blocks *blocks;
 	struct reader *near; /* reads from the copy */

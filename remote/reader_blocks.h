@@ -4,13 +4,13 @@
  *				they are written to the copy, after the answer;
  *				of what is submitted, those that reader_settle() says are right
  *	reader_get		the same, for what has a checksum: sections of an index
- *	reader_origin		the far reader: what has no checksum
+ *	reader_origin		the remote reader: what has no checksum
  *
  * A copy is of what is at one place (base/reader.h): its checksums do not tell what another server
  * has made look like it. Of a file on this machine it is only until that is written to.
  *
  * Until reader_known() has said which pack it is, and if its copy cannot be opened, everything is
- * read from the far reader. If the copy has parts of a range, the range is read in parts. A part
+ * read from the remote reader. If the copy has parts of a range, the range is read in parts. A part
  * that another mount fetches is waited for, for a while.
  *
  * The copy may be damaged: callers check all that has a checksum, and tell reader_bad().
@@ -39,7 +39,7 @@ int reader_blocks_new(struct reader *far, const struct reader_blocks_params *par
 struct reader_blocks_stats {
 	uint64_t copy;			/* blocks_number(): readers of equal packs share it */
 	uint64_t size, cached;		/* bytes: of the file; of these, that are on the disk */
-	uint64_t near_bytes, far_bytes; /* bytes read from the copy, and from the far reader */
+	uint64_t near_bytes, far_bytes; /* bytes read from the copy, and from the remote reader */
 	uint64_t damaged;		/* ranges of the copy that did not match their checksum */
 	uint64_t left_out;		/* bytes that were not written to the copy */
 	bool open;			/* there is a copy */

@@ -1,4 +1,4 @@
-/* How many reads of far storage should be under way at once, learned from their ends.
+/* How many reads of remote storage should be under way at once, learned from their ends.
  *
  *	a read takes		L + s / r	  s bytes: the first after the latency L, then r a s
  *	n of them bring		n s / (L + s / r) a s, but not more than the bandwidth B

@@ -145,7 +145,7 @@ static void block_pool(const struct snapshot *s)
 		line("waits", "none");
 }
 
-/* If the pack is far. */
+/* If the pack is remote. */
 static void block_server(const struct snapshot *s)
 {
 	double price = (double)snapshot_count(s, "/far/requests") * REQUEST_PRICE;

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define SAY_READS (256 * MIB) /* of a far file */
+#define SAY_READS (256 * MIB) /* of a remote file */
 
 /* A file on its way to a dataset. */
 struct opening {

@@ -63,7 +63,7 @@ int index_file_write(struct foreign_tree *tree, const struct index_key *key, con
 int index_file_add_sums(const struct foreign_tree *tree, struct reader *reader,
 			const uint64_t *rows, uint64_t count, bool full, struct reader **ret);
 
-/* Whether an index of a far file is kept. */
+/* Whether an index of a remote file is kept. */
 bool index_file_is_kept(const struct foreign_tree *tree);
 
 /* What is in the file beside the sections. */

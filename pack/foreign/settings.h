@@ -86,7 +86,7 @@ struct foreign_watch {
 	 * compression); or another failure. NULL: that cannot be done. */
 	int (*unpack)(void *context, const struct foreign_compressed *from, struct reader **spool,
 		      uint64_t *ret_start, uint64_t *ret_len, struct err *err);
-	/* Copies a far file that a scan is going to read as a whole, so that it is read once.
+	/* Copies a remote file that a scan is going to read as a whole, so that it is read once.
 	 * Returns 0 and the copy; 1: it stays where it is; or a failure. NULL: the same. */
 	int (*copy)(void *context, struct reader *from, const char *name, struct reader **ret,
 		    struct err *err);

@@ -1,4 +1,4 @@
-/* A far reader for tests: a file of made-up bytes that counts what is asked of it, and whose
+/* A remote reader for tests: a file of made-up bytes that counts what is asked of it, and whose
  * answers come when the test lets them, in a thread of its own. */
 #pragma once
 

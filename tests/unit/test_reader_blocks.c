@@ -1,4 +1,4 @@
-/* A reader that keeps a copy of a far file: remote/reader_blocks.h. */
+/* A reader that keeps a copy of a remote file: remote/reader_blocks.h. */
 #include "base/size.h"
 #include "remote/reader_blocks.h"
 #include "tests/unit/far_fixture.h"
@@ -769,7 +769,7 @@ static void open_copies(const struct fixture *f, struct fixture all[COPIES])
 	}
 }
 
-/* Each far reader of this test has one itself. */
+/* Each remote reader of this test has one itself. */
 TEST_OF(f, many_copies_have_no_more_threads_than_one)
 {
 	struct fixture all[COPIES];

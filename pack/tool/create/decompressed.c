@@ -90,7 +90,7 @@ int decompressed_part(const char *pack, const struct foreign_compressed *from,
 	return behind ? err_set(err, -EBADMSG, "bytes after the end of the compressed data") : 0;
 }
 
-/* --- a far file ------------------------------------------------------------------------------- */
+/* --- a remote file ---------------------------------------------------------------------------- */
 
 #define COPY_PIECE   (4 * MIB)
 #define COPY_THREADS 16	      /* requests at once */

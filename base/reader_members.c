@@ -320,6 +320,15 @@ int reader_members_new(struct members *members, const struct reader_members_tabl
 	return 0;
 }
 
+int reader_members_tag(struct reader *reader, uint64_t offset, struct buf *ret)
+{
+	bool is_one = reader->ops == &near_ops || reader->ops == &far_ops;
+	struct found found;
+	int r = is_one ? find(members_of(reader), offset, &found) : -ENODATA;
+
+	return r < 0 ? r : buf_adds(ret, found.member.tag);
+}
+
 struct members *reader_members_leave(struct reader *reader)
 {
 	struct members *members = members_of(reader)->members;

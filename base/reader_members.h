@@ -29,5 +29,8 @@ void reader_members_encode(uint64_t start, const struct member *member, uint64_t
  * -EBADMSG (the table is none), -ENOMEM, or the error of a read. */
 int reader_members_new(struct members *members, const struct reader_members_table *table,
 		       struct reader **ret, uint64_t *ret_stored);
+/* Appends the tag of the member at an offset, with a NUL that buf->len does not count. Returns 0,
+ * -ENODATA (no reader of members, or none lies there), -ENOMEM, or the error of a read. */
+int reader_members_tag(struct reader *reader, uint64_t offset, struct buf *ret);
 /* Frees the reader, but not its members. */
 struct members *reader_members_leave(struct reader *reader);

@@ -103,7 +103,7 @@ SYSTEM = {
     "turbojpeg.h": ["pack/tool/image/jpeg*.c"],
     "curl/*": ["remote/curl.h"],
     "curses.h": ["fs/stat/screen.c"],
-    "nettle/*": ["base/digest.c", "remote/sign.c"],
+    "nettle/*": ["base/digest.c", "pack/tool/read/etags.c", "remote/sign.c"],
     "setjmp.h": ["pack/tool/image/jpeg*.c", "pack/tool/image/jpeg_trap.h"],
     "fuse*.h": ["fs/fuse.h"],
     "fuse3/*": [],

@@ -10,19 +10,30 @@ from server import Server
 LISTING = Path(__file__).resolve().with_name("bucket.lua")
 
 
-def names(folder):
-    """Lines for bucket.lua, with the ETags of nginx."""
+def names(folder, tags):
+    """Lines for bucket.lua, with the ETags of nginx, or these, by key."""
     for path in sorted((path for path in Path(folder).rglob("*") if path.is_file()),
                        key=lambda path: os.fsencode(path.relative_to(folder))):
         stat = path.stat()
         date = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(stat.st_mtime))
-        yield (f"{path.relative_to(folder)}\t{stat.st_size}\t{date}\t"
-               f'"{int(stat.st_mtime):x}-{stat.st_size:x}"\n')
+        key = str(path.relative_to(folder))
+        tag = tags.get(key, f'"{int(stat.st_mtime):x}-{stat.st_size:x}"')
+        yield f"{key}\t{stat.st_size}\t{date}\t{tag}\n"
 
 
 def lister(listed, page=1000):
     """Lua for the phase of access; `listed` is the file of names."""
     return f'if ngx.var["arg_list-type"] then return dofile("{LISTING}")("{listed}", {page}) end'
+
+
+def tagger(name, tags):
+    """Lua for the phases of access and headers."""
+    table = ",".join(f"['/{name}/{key}']='{tag}'" for key, tag in tags.items())
+    return (f"local tag = ({{{table}}})[ngx.var.uri] if tag then "
+            "local asked = ngx.req.get_headers()['If-Match'] "
+            "if asked and asked ~= tag then return ngx.exit(412) end "
+            "ngx.req.clear_header('If-Match') ngx.ctx.tag = tag end",
+            "if ngx.ctx.tag then ngx.header.ETag = ngx.ctx.tag end")
 
 
 class Bucket(Server):
@@ -38,5 +49,8 @@ class Bucket(Server):
         listed.write_text("")
         super().set_faults(f"{access} {lister(listed, self.page)}", *more, **others)
 
-    def list(self, name):
-        (self.place / "names").write_text("".join(names(self.folder / name)))
+    def list(self, name, tags=None):
+        """`tags`: ETags of keys, instead of those of nginx. It is stopped."""
+        if tags:
+            self.set_faults(*tagger(name, tags))
+        (self.place / "names").write_text("".join(names(self.folder / name, tags or {})))

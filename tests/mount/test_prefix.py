@@ -1,6 +1,8 @@
 """Loose objects of a bucket that are mounted as they are."""
 
 import errno
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -29,11 +31,11 @@ class Loose:
         self.list()
         self.options = "--anonymous", f"--endpoint={self.server.url('').rstrip('/')}"
 
-    def list(self, *odd):
-        """As it is then, and with these lines."""
+    def list(self, *odd, tags=None):
+        """As it is then, and with these lines; `tags`: ETags of some keys."""
         names = self.server.place / "names"
         self.server.stop()
-        self.server.list("b")
+        self.server.list("b", tags)
         names.write_text("".join(sorted([*names.read_text().splitlines(True), *odd])))
         self.server.start()
 
@@ -122,6 +124,32 @@ def test_commands_read_it(loose, place):
         (loose.folder / "d/39").read_bytes()
     run(FOLDPACK, "extract", "-q", *loose.options, PREFIX, place / "out")
     assert trees.content(place / "out") == trees.content(loose.folder)
+
+
+def md5(data):
+    return f'"{hashlib.md5(data).hexdigest()}"'
+
+
+def test_verify_compares_what_is_an_md5(loose):
+    trees.write(loose.folder / "large", trees.noise(99, 9_000_001))  # three batches
+    trees.write(loose.folder / "long/part", trees.noise(98, 5_000_000))
+    tags = {"large": md5((loose.folder / "large").read_bytes()),
+            "a/04": md5((loose.folder / "a/04").read_bytes()).upper(),
+            "b/05": md5(b"other"), "long/part": md5(b"other"), "c/06": '"0123456789abcdef-3"'}
+    loose.list(tags={f"train/{path}": tag for path, tag in tags.items()})
+    done = run(FOLDPACK, "verify", *loose.options, PREFIX, status=3)
+    assert done.out.splitlines() == [f"{path}: etag: the bytes do not match the MD5 in the ETag"
+                                     for path in ("b/05", "long/part")]
+    assert "4 objects compared with the MD5 in the ETag; 37 objects with an ETag that" in done.err
+    assert "2 objects have other bytes than the MD5 in the ETag is of" in done.err
+    said = json.loads(run(FOLDPACK, "verify", "--json", *loose.options, PREFIX, status=3).out)
+    assert (said["etags_compared"], said["etags_other"], said["bad_files"]) == (4, 37, 2)
+
+
+def test_verify_says_what_a_folder_has_not(loose):
+    done = run(FOLDPACK, "verify", loose.folder)
+    assert "all can be read; the format has no checksums to compare with" in done.err
+    assert "ETag" not in done.err
 
 
 def packed_files(pack):

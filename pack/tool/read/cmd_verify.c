@@ -4,11 +4,13 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/name.h"
+#include "base/reader.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "base/workers.h"
 #include "pack/delta.h"
 #include "pack/tool/cli/cmd.h"
-#include "pack/tool/read/batch_scan.h"
+#include "pack/tool/read/etags.h"
 #include "pack/tool/work/progress.h"
 #include <string.h>
 
@@ -73,7 +75,9 @@ struct verify {
 	struct json json;
 	struct stretch stretch;
 	struct tally damaged, unreadable;
-	int checksums; /* why they are not there, or 0 */
+	int checksums;				/* why they are not there, or 0 */
+	struct etags *etags;			/* NULL: there are no objects */
+	uint64_t etag_counts[ETAG_DIFFERS + 1]; /* of objects, by what was found */
 };
 
 static void verify_release(struct verify *verify)
@@ -82,6 +86,7 @@ static void verify_release(struct verify *verify)
 	dataset_free(verify->dataset);
 	dataset_free(verify->base);
 	free(verify->pack);
+	etags_free(verify->etags);
 	buf_release(&verify->found);
 	free(verify->damaged.entries);
 	free(verify->unreadable.entries);
@@ -116,6 +121,22 @@ static int say_fault(void *context, const struct dataset_fault *fault)
 	return 0;
 }
 
+static int say_etag(struct verify *verify, const struct batch *batch)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	struct dataset_fault fault = {.damage = "etag",
+				      .text = "the bytes do not match the MD5 in the ETag"};
+
+	for (uint32_t i = 0; i < batch->count; i++)
+		if (dataset_entry(verify->dataset, batch->files[i]).size)
+			fault.entry = batch->files[i];
+	if (dataset_path(verify->dataset, fault.entry, &path) < 0)
+		return -ENOMEM;
+	fault.path = path.data;
+	fault.len = path.len;
+	return say_fault(verify, &fault);
+}
+
 static int say_stretch(struct verify *verify)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
@@ -148,6 +169,8 @@ static int say_stretch(struct verify *verify)
 
 /* The damage in one batch. */
 struct damage_note {
+	uint64_t turn; /* etags_turn() */
+	enum etag etag;
 	unsigned count;
 	struct {
 		uint64_t extent;
@@ -155,12 +178,22 @@ struct damage_note {
 	} bad[EXTENTS_MOST];
 };
 
+static int verify_begin(void *context, const struct batch *batch, void *pointer)
+{
+	struct verify *verify = context;
+	struct damage_note *note = pointer;
+
+	if (verify->etags)
+		note->turn = etags_turn(verify->etags, batch);
+	return 0;
+}
+
 static void check_batch(void *context, unsigned worker, const struct batch *batch,
 			struct batch_reader *reader, void *pointer)
 {
+	const struct verify *verify = context;
 	struct damage_note *note = pointer;
 
-	(void)context;
 	(void)worker;
 	batch_reader_read(reader, batch);
 	for (uint32_t i = 0; i < batch->count; i++) {
@@ -177,6 +210,9 @@ static void check_batch(void *context, unsigned worker, const struct batch *batc
 			note->bad[note->count++].error = r;
 		}
 	}
+	if (verify->etags)
+		note->etag =
+			etags_compare(verify->etags, note->turn, batch, reader, note->count == 0);
 }
 
 static int verify_batch_done(void *context, const struct batch *batch, void *pointer)
@@ -201,6 +237,11 @@ static int verify_batch_done(void *context, const struct batch *batch, void *poi
 		}
 		stretch->end = extent.from + extent.size;
 	}
+	verify->etag_counts[note->etag]++;
+	if (r == 0 && note->etag == ETAG_DIFFERS) {
+		r = say_stretch(verify);
+		r = r < 0 ? r : say_etag(verify, batch);
+	}
 	progress_add(&verify->progress, batch->last ? batch->count : 0, batch->bytes);
 	return r;
 }
@@ -210,13 +251,17 @@ static int verify_batch_done(void *context, const struct batch *batch, void *poi
 static int check_bytes(struct verify *verify)
 {
 	SCOPE(buf_release) struct buf files = BUF_INIT;
-	struct batch_scan_params params = {.dataset = verify->dataset,
-					   .jobs = batch_scan_jobs(verify->settings.jobs),
-					   .note_size = sizeof(struct damage_note),
-					   .work = check_batch,
-					   .done = verify_batch_done,
-					   .context = verify};
-	int r = 0;
+	bool members = reader_hints(dataset_reader(verify->dataset)).members;
+	uint64_t jobs = verify->settings.jobs;
+	struct batch_scan_params params = {
+		.dataset = verify->dataset,
+		.jobs = batch_scan_jobs(members && !jobs ? WORKERS_MOST : jobs),
+		.note_size = sizeof(struct damage_note),
+		.begin = verify_begin,
+		.work = check_batch,
+		.done = verify_batch_done,
+		.context = verify};
+	int r = members ? etags_new(verify->dataset, &verify->etags) : 0;
 
 	for (uint32_t e = 0; r == 0 && e < dataset_entries(verify->dataset); e++) {
 		enum format_kind kind = dataset_child(verify->dataset, e).kind;
@@ -264,11 +309,32 @@ static int verify_all(struct verify *verify)
 
 /* --- the result ------------------------------------------------------------------------- */
 
+static uint64_t etags_compared(const struct verify *verify)
+{
+	return verify->etag_counts[ETAG_SAME] + verify->etag_counts[ETAG_DIFFERS];
+}
+
+/* What was compared, of objects of a bucket. */
+static void say_etags(const struct verify *verify)
+{
+	uint64_t compared = etags_compared(verify), other = verify->etag_counts[ETAG_OTHER];
+	char one[SIZE_TEXT], two[SIZE_TEXT];
+
+	if (compared || other)
+		log_info("%s: %s compared with the MD5 in the ETag; %s with an ETag that is none",
+			 verify->pack, count_noun(compared, "object", one),
+			 count_noun(other, "object", two));
+}
+
 static int verify_json_end(struct verify *verify, double seconds)
 {
 	json_end(&verify->json);
 	json_u64(&verify->json, "bad_files", verify->damaged.paths);
 	json_u64(&verify->json, "unreadable_files", verify->unreadable.paths);
+	if (verify->etags) {
+		json_u64(&verify->json, "etags_compared", etags_compared(verify));
+		json_u64(&verify->json, "etags_other", verify->etag_counts[ETAG_OTHER]);
+	}
 	json_double(&verify->json, "seconds", seconds);
 	json_end(&verify->json);
 	return cmd_print_json(&verify->found);
@@ -289,7 +355,14 @@ static int say_faults(const struct verify *verify)
 			"storage, and verify again",
 			verify->pack, count_noun(unreadable, "path", paths),
 			unreadable == 1 ? "its" : "their");
-	if (damaged)
+	if (damaged && verify->etags)
+		log_error(
+			"%s: %s %s other bytes than the MD5 in the ETag is of; what a server "
+			"encrypts (SSE-KMS, SSE-C) may have an ETag that is no MD5, but looks like "
+			"one",
+			verify->pack, count_noun(damaged, "object", paths),
+			damaged == 1 ? "has" : "have");
+	else if (damaged)
 		log_error(
 			"%s: %s %s damaged; copy the pack again from an intact copy, or pack the "
 			"folder again",
@@ -310,6 +383,7 @@ static int conclude_verify(struct verify *verify)
 	uint64_t sum, checked = 0;
 	int r = verify->settings.json ? verify_json_end(verify, seconds) : 0;
 
+	say_etags(verify);
 	if (r == 0)
 		r = say_faults(verify);
 	if (r < 0)
@@ -320,7 +394,9 @@ static int conclude_verify(struct verify *verify)
 	log_info("%s: %s, %s, checked in %.1f s: %s%s", verify->pack,
 		 count_noun(super->files, "file", files), size_format(super->bytes, bytes), seconds,
 		 checked == count ? "all good"
-				  : "all can be read; the format has no checksums to compare with",
+		 : verify->etag_counts[ETAG_SAME]
+			 ? "all can be read"
+			 : "all can be read; the format has no checksums to compare with",
 		 !dataset_is_delta(verify->dataset) ? ""
 		 : verify->base			    ? ", with its base"
 						    : "; name its base before it to compare both");

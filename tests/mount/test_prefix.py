@@ -117,6 +117,32 @@ def test_a_prefix_of_nothing_is_refused(loose, point):
     assert "s3://b/none/: no object's name begins with it" in done.err
 
 
+@pytest.mark.parametrize("name", ["s3://b/train", "s3://b"])
+@pytest.mark.parametrize("command", [[FOLDFS, "NAME", "{place}/at"], [FOLDPACK, "list", "NAME"],
+                                     [FOLDPACK, "verify", "NAME"],
+                                     [FOLDPACK, "create", "NAME", "{place}/x.lmdb"]])
+def test_without_its_slash_it_is_no_folder(loose, place, command, name):
+    loose.server.stop()
+    loose.server.set_faults("if ngx.var.uri == '/b/train' then return ngx.exit(404) end")
+    loose.server.start()
+    words = [name if word == "NAME" else str(word).format(place=place) for word in command]
+    said = run(*words, *loose.options, status=1).err
+    assert "a folder of objects ends with a '/'" in said or "or s3://BUCKET/ for all" in said
+    assert not (place / "x.lmdb").exists()
+
+
+def test_foldstat_counts_the_requests_of_an_epoch(loose, mount):
+    """One of each object of up to 1 MiB."""
+    trees.write(loose.folder / "large", trees.noise(99, (4 << 20) + 1))
+    loose.list()
+    mounted = mount(PREFIX, *loose.options)
+    loose.server.forget()
+    before = mounted.stats()["far"]["requests"]
+    assert trees.content(mounted) == trees.content(loose.folder)
+    asked = len(loose.server.asked())
+    assert mounted.stats()["far"]["requests"] - before == asked == 39 + 5
+
+
 def test_commands_read_it(loose, place):
     done = run(FOLDPACK, "list", *loose.options, PREFIX)
     assert len(done.out.splitlines()) == 40

@@ -1,6 +1,7 @@
 """foldfs-doctor: what holds a training on a folder of images back, and what foldfs could change.
 
-It reads for a minute, writes nothing and mounts nothing; doc/doctor.md says what is measured."""
+It reads for a minute, writes nothing and mounts nothing; doc/doctor.md says what is measured. Of
+s3://BUCKET/DIR/ it tells what the requests of an epoch cost, from a listing."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import time
 import warnings
 from statistics import median
 
-from . import _verdict
+from . import _requests, _verdict
 
 WIDTH = 100
 KINDS = {"list": "listing", "load": "opening and reading", "read": "reading only",
@@ -23,7 +24,8 @@ KINDS = {"list": "listing", "load": "opening and reading", "read": "reading only
 def arguments(words):
     parser = argparse.ArgumentParser(prog="foldfs-doctor", description=__doc__.split("\n\n")[0],
                                      epilog=__doc__.split("\n\n")[1])
-    parser.add_argument("folder", metavar="DIR", help="DIR/CLASS/IMAGE, or any folder of images")
+    parser.add_argument("folder", metavar="DIR",
+                        help="DIR/CLASS/IMAGE, any folder of images, or s3://BUCKET/DIR/")
     parser.add_argument("--seconds", type=positive, default=60, metavar="N",
                         help="how long it may take (60)")
     parser.add_argument("--workers", type=whole, metavar="N",
@@ -80,6 +82,11 @@ def table(rates):
 
 def examine(args):
     began = time.monotonic()
+    if "://" in args.folder and not args.folder.endswith("/"):
+        raise RuntimeError(f"{args.folder}: a folder of objects ends with a '/'")
+    if "://" in args.folder:
+        measured = _requests.measure(args.folder)
+        return measured, _requests.conclude(measured)
     if not os.path.isdir(args.folder):
         raise RuntimeError(f"{args.folder}: not a folder")
     try:

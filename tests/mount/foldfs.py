@@ -105,6 +105,13 @@ def run(*command, status=0, **options):
     return done
 
 
+def doctor(*args, status=0, prefix=(), **variables):
+    env = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}",
+           "PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+    return run(*prefix, sys.executable, "-m", "foldfs", "doctor", *args, status=status,
+               env={**env, **variables})
+
+
 def is_static():
     """As of `make static`: it loads no libraries."""
     return run(FOLDFS, "--version").out.splitlines()[0].endswith(", static")

@@ -3,14 +3,12 @@ right of folders that are slow is told by `make check-doctor`, on a machine that
 
 import importlib.util
 import json
-import os
 import re
-import sys
 
 import pytest
 
 import pictures
-from foldfs import BUILD, ROOT, is_root, run
+from foldfs import ROOT, doctor, is_root
 from groups import memory_group
 
 
@@ -170,13 +168,6 @@ def test_one_image_is_a_rate(measure):
 
 
 # --- the program ---------------------------------------------------------------------------------
-
-def doctor(*args, status=0, prefix=(), **variables):
-    env = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}",
-           "PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
-    return run(*prefix, sys.executable, "-m", "foldfs", "doctor", *args, status=status,
-               env={**env, **variables})
-
 
 @pytest.fixture(scope="module")
 def folder(session_dir):

@@ -13,7 +13,7 @@ import pytest
 import foldfs
 import trees
 from bucket import Bucket
-from foldfs import FOLDFS, FOLDPACK, needs, run
+from foldfs import FOLDFS, FOLDPACK, doctor, needs, run
 
 pytestmark = needs("nginx")
 PREFIX = "s3://b/train/"
@@ -141,6 +141,21 @@ def test_foldstat_counts_the_requests_of_an_epoch(loose, mount):
     assert trees.content(mounted) == trees.content(loose.folder)
     asked = len(loose.server.asked())
     assert mounted.stats()["far"]["requests"] - before == asked == 39 + 5
+
+
+def test_the_doctor_tells_what_an_epoch_costs(loose, monkeypatch):
+    trees.write(loose.folder / "large", trees.noise(99, (4 << 20) + 1))
+    loose.list()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", loose.server.url("").rstrip("/"))
+    loose.server.forget()
+    found = json.loads(doctor(PREFIX, "--json").out)
+    assert not any("/b/train/" in path for _, path, *_ in loose.server.asked())
+    assert found["measured"]["objects"] == 41
+    assert found["measured"]["requests"] == 39 + 5 and found["measured"]["pack_requests"] == 2
+    said = doctor(PREFIX).out.replace("\n", " ")
+    assert "an epoch takes 44 requests" in said and "under $0.01 at $0.40 a million" in said
+    assert "a folder of objects ends with a '/'" in doctor(PREFIX[:-1], status=1).err
+    assert "no object's name begins with it" in doctor("s3://b/none/", status=1).err
 
 
 def test_commands_read_it(loose, place):

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import tarfile
 import time
 
 import pytest
@@ -191,6 +192,43 @@ def test_verify_says_what_a_folder_has_not(loose):
     done = run(FOLDPACK, "verify", loose.folder)
     assert "all can be read; the format has no checksums to compare with" in done.err
     assert "ETag" not in done.err
+
+
+@pytest.fixture(params=["folder", "prefix"])
+def source(request, loose):
+    """What is mounted as it is, with the options that it takes."""
+    return [loose.folder] if request.param == "folder" else [*loose.options, PREFIX]
+
+
+@pytest.mark.parametrize("options", [["--select=a"], ["--order={order}"],
+                                     ["-o", "ro,noatime,_netdev,x-systemd.automount,relist"]])
+def test_options_of_mounts_work_on_it(loose, source, place, point, options):
+    paths = [f"{'abcd'[number % 4]}/{number:02}" for number in range(40)]
+    (place / "order").write_text("".join(f"{path}\n" for path in reversed(paths)))
+    words = [word.format(order=place / "order") for word in options]
+    with foldfs.mounted(source[-1], point, *source[:-1], *words) as mount:
+        select = "a" if "--select=a" in options else ""
+        assert trees.content(mount / select) == trees.content(loose.folder / select)
+        assert os.listdir(mount) == ["a"] or not select
+
+
+def test_it_is_exported(loose, source, place):
+    for folder in "abcd":
+        trees.write(loose.folder / folder / "x.jpg", trees.noise(1, 5000))
+    loose.list()
+    run(FOLDPACK, "export", "--format=webdataset", "--skip-others", *source, place / "out",
+        status=4)
+    with tarfile.open(place / "out-000000.tar") as tar:
+        assert [tar.extractfile(member).read() for member in tar if member.name.endswith("jpg")] \
+            == 4 * [trees.noise(1, 5000)]
+
+
+def test_parts_are_of_folders_only(loose, place):
+    done = run(FOLDPACK, "create", "--part=0/2", *loose.options, PREFIX, place / "x.lmdb",
+               status=None)
+    assert done.returncode in (1, 2) and "are for folders only" in done.err
+    for part in range(2):
+        run(FOLDPACK, "create", "-q", f"--part={part}/2", loose.folder, place / "x.lmdb")
 
 
 def packed_files(pack):

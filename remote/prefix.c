@@ -44,9 +44,9 @@ static struct prefix *prefix_of(struct members *members)
 
 bool name_is_prefix(const char *name)
 {
-	size_t len = strlen(name);
+	size_t server = name_scheme(name) + strlen("://"), len = strlen(name);
 
-	return name_is_url(name) && len && name[len - 1] == '/';
+	return name_is_url(name) && len > server && name[len - 1] == '/';
 }
 
 /* Takes over the URL that `auth` has now: where it leads, and how it is signed, may differ. */

@@ -71,6 +71,7 @@ int foreign_source_move(struct foreign_source *source, struct reader *copy)
 	int r = reader_identity(copy, &source->opened);
 
 	source->reader = copy;
+	source->place = copy->place;
 	window_release(&source->window);
 	return r < 0 ? r : window_init(&source->window, copy);
 }

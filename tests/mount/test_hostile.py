@@ -57,8 +57,10 @@ def test_a_file_that_is_no_lmdb(point, place, content):
     refused(place / "file", point, 1)
 
 
-def test_a_directory(point, place):
-    assert "directory" in refused(place, point, 1)
+def test_a_folder_that_the_mount_point_is_in(point, place):
+    done = run(FOLDFS, place, point, status=2)
+    assert "MOUNTPOINT must be outside of it" in done.err
+    assert not is_mounted(point)
 
 
 def test_a_pipe_and_a_device(point, place):

@@ -412,6 +412,7 @@ TEST(plain_servers_have_no_listings)
 	assert_true(name_is_prefix("https://host/train/"));
 	assert_true(name_is_prefix("s3://b/"));
 	assert_false(name_is_prefix("s3://b"));
+	assert_false(name_is_prefix("http://"));
 	assert_false(name_is_prefix("/nfs/train/"));
 }
 

@@ -23,8 +23,8 @@ static void account(struct idle_work *work, bool counts)
 	int64_t taken = work->idle ? passed - ran : ran;
 
 	work->saved += passed * work->processors / PART - (counts ? taken : 0);
-	if (work->saved > IDLE_WORK_SAVED)
-		work->saved = IDLE_WORK_SAVED;
+	if (work->saved > work->most)
+		work->saved = work->most;
 	if (work->saved < -IDLE_WORK_SAVED)
 		work->saved = -IDLE_WORK_SAVED;
 	work->measured = now;
@@ -39,10 +39,10 @@ static int processors(void)
 	return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : CPU_SETSIZE;
 }
 
-void idle_work_init(struct idle_work *work, int64_t saved)
+void idle_work_init(struct idle_work *work, int64_t saved, int64_t most)
 {
 	*work = (struct idle_work){
-		.processors = processors(), .saved = saved, .measured = clock_ns()};
+		.processors = processors(), .saved = saved, .most = most, .measured = clock_ns()};
 }
 
 static void set_idle(struct idle_work *work, bool idle)
@@ -54,10 +54,9 @@ static void set_idle(struct idle_work *work, bool idle)
 	work->idle = idle;
 }
 
-void idle_work_begin(struct idle_work *work, bool gives_way)
+void idle_work_begin(struct idle_work *work)
 {
 	account(work, false);
-	work->gives_way = gives_way || work->saved <= 0;
 	set_idle(work, work->saved <= 0);
 }
 
@@ -71,7 +70,7 @@ void idle_work_give(struct idle_work *work, bool (*over)(void *context), void *c
 {
 	const struct timespec step = {.tv_nsec = STEP_NS};
 
-	if (!work->gives_way || (work->saved >= 0 && clock_ns() - work->measured < MEASURE_NS))
+	if (work->saved >= 0 && clock_ns() - work->measured < MEASURE_NS)
 		return;
 	account(work, true);
 	if (!work->idle && work->saved <= 0) {

@@ -1,6 +1,6 @@
 /* What searches take of the processors: one rule.
  *
- *	saved: 0.2 s at first; 1 % of the processors' time is added, up to 0.2 s
+ *	saved: something at first; 1 % of the processors' time is added, up to a limit
  *
  *	a search begins --> normal priority --nothing is saved--> idle priority (SCHED_IDLE)
  *	                    takes what it uses                    takes what it waits for
@@ -22,24 +22,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define IDLE_WORK_SAVED ((int64_t)200000000) /* ns, at most; and so much may be owed */
+#define IDLE_WORK_SAVED ((int64_t)200000000) /* ns, usually; at most so much may be owed */
 
 /* Of searches that follow one another, each on a thread of its own. */
 struct idle_work {
 	int processors;	   /* that this process may run on */
 	int64_t saved;	   /* ns; below 0: it is to sleep */
+	int64_t most;	   /* that may be saved */
 	uint64_t measured; /* ns: that was true then, */
 	uint64_t used;	   /* and its thread had used so much of a processor */
 	bool idle;	   /* that thread has idle priority */
-	bool gives_way;	   /* else it ends soon, and only owes what it takes */
 };
 
-/* With so much that is saved. */
-void idle_work_init(struct idle_work *work, int64_t saved);
+/* With so much that is saved, and at most. */
+void idle_work_init(struct idle_work *work, int64_t saved, int64_t most);
 
-/* A search begins and ends on this thread, which had the normal priority before. One that ends soon
- * need not give way if anything is saved: those after it wait until what it took is saved again. */
-void idle_work_begin(struct idle_work *work, bool gives_way);
+/* A search begins and ends on this thread, which had the normal priority before. */
+void idle_work_begin(struct idle_work *work);
 void idle_work_end(struct idle_work *work);
 
 /* To be called each few milliseconds. Sleeps until the rule allows more, or `over` says that the

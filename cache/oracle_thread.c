@@ -19,8 +19,9 @@
 #define ASLEEP	    40		 /* ticks without a turn, after which it sleeps */
 #define ABANDONED   600		 /* the same, after which a search ends: half a minute */
 #define WINDOW	    8		 /* ticks over which pace and misses are averaged */
+#define SOON_NS	    CLOCK_SECOND /* of a processor: some queries for usual seeds */
 #define MISSING	    50		 /* turns, of which one misses: reading ahead would pay */
-#define SOON	    4		 /* seconds of an epoch that gains nothing by being known */
+#define BRIEF	    4		 /* seconds of an epoch that gains nothing by being known */
 #define SEARCH_RATE 40e6	 /* seeds/s of a processor, about */
 
 struct seen {
@@ -35,8 +36,9 @@ struct oracle_thread {
 	pthread_t id;
 	bool started;
 	atomic_bool stopping, searching;
-	atomic_bool over; /* the query under way is */
-	struct idle_work work;
+	atomic_bool over;	      /* the query under way is */
+	struct idle_work soon, later; /* what queries that end soon may take, and others */
+	struct idle_work *work;	      /* of the one under way */
 	struct seed_search search;
 	atomic_ullong searches;	   /* of all seeds, each of a list */
 	_Atomic uint64_t found_ns; /* what the order that was found last took to find */
@@ -264,7 +266,9 @@ int oracle_thread_new(struct cache *cache, unsigned cpus, struct oracle_thread *
 	thread->watching = cpus > 0 && cache->source.extents < ORDER_NONE;
 	pthread_mutex_init(&thread->lock, NULL);
 	clock_cond_init(&thread->wake);
-	idle_work_init(&thread->work, IDLE_WORK_SAVED);
+	idle_work_init(&thread->soon, SOON_NS, SOON_NS);
+	idle_work_init(&thread->later, 0, IDLE_WORK_SAVED);
+	thread->work = &thread->soon;
 	seed_search_init(&thread->search, thread->cpus, query_is_over, thread);
 	*ret = thread;
 	return 0;
@@ -295,7 +299,7 @@ static bool gives_way_or_is_over(void *context)
 {
 	struct oracle_thread *thread = context;
 
-	idle_work_give(&thread->work, query_is_over, thread);
+	idle_work_give(thread->work, query_is_over, thread);
 	return query_is_over(thread);
 }
 
@@ -308,7 +312,7 @@ static unsigned search_hook(void *context, const struct seeds *seeds, uint64_t f
 	atomic_store(&thread->search.part, 0);
 	atomic_store(&thread->searching, to == SEEDS_ALL);
 	atomic_fetch_add(&thread->searches, to == SEEDS_ALL);
-	count = seed_search(&thread->search, &thread->work, seeds, from, to, ret, most);
+	count = seed_search(&thread->search, thread->work, seeds, from, to, ret, most);
 	atomic_store(&thread->searching, false);
 	return count;
 }
@@ -325,11 +329,13 @@ static void *query_thread(void *context)
 		.kind = source->ops->kind,
 	};
 
-	if (errand->searches)
-		idle_work_begin(&thread->work, query_gives_way(errand->query));
+	if (errand->searches) {
+		thread->work = query_is_long(errand->query) ? &thread->later : &thread->soon;
+		idle_work_begin(thread->work);
+	}
 	oracle_run(errand->query, &hooks);
 	if (errand->searches)
-		idle_work_end(&thread->work);
+		idle_work_end(thread->work);
 	atomic_store(&errand->done, true);
 	SCOPE_LOCK(&thread->cache->lock);
 	pthread_cond_signal(&thread->wake);
@@ -470,7 +476,7 @@ static struct query *ask(struct oracle_thread *thread)
 		.models = hard,
 		.hard = hard,
 		.least = pace * seconds / 4,
-		.soon = pace * SOON,
+		.soon = pace * BRIEF,
 	};
 
 	if (thread->idle_ticks > ABANDONED)

@@ -58,8 +58,8 @@ static void *helper_thread(void *context)
 {
 	struct idle_work work;
 
-	idle_work_init(&work, 0);
-	idle_work_begin(&work, true);
+	idle_work_init(&work, 0, IDLE_WORK_SAVED);
+	idle_work_begin(&work);
 	search_ranges(context, &work);
 	return NULL;
 }

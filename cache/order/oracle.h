@@ -84,8 +84,8 @@ struct oracle_hooks {
 
 void oracle_run(struct query *query, const struct oracle_hooks *hooks);
 
-/* Whether it is to give way to others. What is usual ends soon, and is worth it. */
-bool query_gives_way(const struct query *query);
+/* Whether it may take longer than a look for what is usual. */
+bool query_is_long(const struct query *query);
 
 /* Whether a query under way is over: other readers have begun, or one belongs to these now that may
  * have the first files, or they have shown enough to begin again. The last counts neither for a

@@ -417,9 +417,9 @@ static void find_order(struct query *query, const struct oracle_hooks *hooks)
 	query->over = hooks->search.over(hooks->search.context);
 }
 
-bool query_gives_way(const struct query *query)
+bool query_is_long(const struct query *query)
 {
-	return !(query->efforts & GUESS_USUAL);
+	return query->kind == QUERY_ORIGIN || query->efforts >= GUESS_MODELS;
 }
 
 void oracle_run(struct query *query, const struct oracle_hooks *hooks)

@@ -57,10 +57,10 @@ static bool is_over(void *context)
 }
 
 /* A search on a new thread, that uses so much of a processor. */
-static void search_as(struct idle_work *work, uint64_t ns, bool gives_way)
+static void search(struct idle_work *work, uint64_t ns)
 {
 	used = 0;
-	idle_work_begin(work, gives_way);
+	idle_work_begin(work);
 	while (used < ns && !is_over(NULL)) {
 		uint64_t part = idle ? 100 - wanted : 100;
 
@@ -73,11 +73,6 @@ static void search_as(struct idle_work *work, uint64_t ns, bool gives_way)
 	assert_false(idle);
 }
 
-static void search(struct idle_work *work, uint64_t ns)
-{
-	search_as(work, ns, true);
-}
-
 static void setup(struct idle_work *work)
 {
 	processors = 1;
@@ -85,7 +80,7 @@ static void setup(struct idle_work *work)
 	slept = wanted = 0;
 	step = MS;
 	over = UINT64_MAX;
-	idle_work_init(work, IDLE_WORK_SAVED);
+	idle_work_init(work, IDLE_WORK_SAVED, IDLE_WORK_SAVED);
 }
 
 static void teardown(struct idle_work *work)
@@ -103,20 +98,19 @@ TEST_OF(work, a_search_has_the_normal_priority_for_a_fifth_of_a_second)
 	assert_true(was_idle);
 }
 
-/* Once, until it is saved again. */
-TEST_OF(work, one_that_ends_soon_keeps_its_priority)
+TEST_OF(work, a_search_may_have_saved_more)
 {
+	idle_work_init(work, SECOND, SECOND);
 	wanted = 50;
-	for (unsigned i = 0; i < 2; i++) {
-		search_as(work, 300 * MS, false);
-		assert_false(was_idle);
-		assert_int_equal(slept, 0);
-		search_as(work, 30 * MS, false);
-		assert_true(was_idle);
-		assert_true(slept > 0);
-		now += 100 * SECOND;
-		slept = 0;
-	}
+	search(work, 950 * MS);
+	assert_false(was_idle);
+	search(work, 100 * MS);
+	assert_true(was_idle);
+	now += 1000 * SECOND;
+	slept = 0;
+	search(work, 950 * MS);
+	assert_false(was_idle);
+	assert_int_equal(slept, 0);
 }
 
 TEST_OF(work, what_others_leave_is_taken)
@@ -147,7 +141,7 @@ TEST_OF(work, long_steps_take_no_more)
 TEST_OF(work, where_others_want_all_it_takes_a_hundredth_of_each)
 {
 	processors = 8;
-	idle_work_init(work, IDLE_WORK_SAVED);
+	idle_work_init(work, IDLE_WORK_SAVED, IDLE_WORK_SAVED);
 	wanted = 50;
 	over = 100 * SECOND;
 	search(work, 1000 * SECOND);

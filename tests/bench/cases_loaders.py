@@ -125,7 +125,25 @@ FIGURES = {
     "converting": ("s", False), "size": ("MB", False), "lines of code": ("lines", False),
 }
 # (title of a cell, figure): what bounds foldfs where it is not first; by hand, after tries.
-BOUNDS = {}
+DISKS, STORED, CROPPED, TENTHS = (CELLS[i].title() for i in (0, 2, 1, 4))
+FUSE = "each photo is a FUSE round trip and two copies more than a read of a file in memory"
+WAKE = "the mount is made, workers fork, and the first files come one by one"
+UNKNOWN = "64 photos of a worker are 64 round trips until the order is known"
+TWICE = "the pool, and the page cache of the mount, which the daemon gives back when others want it"
+BOUNDS = {
+    (DISKS, "first batch"): WAKE, (CROPPED, "first batch"): WAKE, (TENTHS, "first batch"): WAKE,
+    (DISKS, "epoch 1"): f"{FUSE}; Parquet is in memory already, LitData reads in order",
+    (DISKS, "epoch 2"): FUSE, (DISKS, "processors"): FUSE, (TENTHS, "processors"): FUSE,
+    (TENTHS, "epoch 1"): FUSE, (TENTHS, "epoch 2"): FUSE,
+    (DISKS, "peak memory"): TWICE, (STORED, "peak memory"): TWICE, (CROPPED, "peak memory"): TWICE,
+    (DISKS, "fetched"): "a pack begins photos at pages: 2 % more than shards",
+    (STORED, "first batch"): UNKNOWN,
+    (STORED, "epoch 1"): f"{UNKNOWN}; WebDataset reads shards in order, and shuffles a buffer",
+    (CROPPED, "epoch 1"): f"{FUSE}, of processors that are all decoding",
+    (CROPPED, "processors"): FUSE,
+    (CROPPED, "fetched"): "FFCV encodes photos anew, smaller",
+    (CROPPED, "disk of the node"): "FFCV encodes photos anew, smaller",
+}
 
 
 # --- forms ---------------------------------------------------------------------------------------

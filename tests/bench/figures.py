@@ -248,16 +248,20 @@ def table(results, lines, others=None):
 
 
 def loaders(results):
-    """A line for each of them, and when it was measured."""
+    """A line of medians for each that has read anything, and when they were measured."""
     rows = {system: [results.get(section, measure, system) for _, section, measure in LOADERS]
             for system in cases_loaders.SYSTEMS}
-    rows = {system: found for system, found in rows.items() if any(found)}
+    read = [section != cases_loaders.CONVERSION for _, section, _ in LOADERS]
+    rows = {system: found for system, found in rows.items()
+            if any(one for one, is_read in zip(found, read) if is_read)}
     if rows:
-        yield f"| | {' | '.join(heading for heading, _, _ in LOADERS)} | measured |"
-        yield "|---|" + "---|" * (len(LOADERS) + 1)
+        when = ", ".join(sorted({one.when for found in rows.values() for one in found if one}))
+        yield f"Measured {when}."
+        yield ""
+        yield f"| |{'|'.join(heading for heading, _, _ in LOADERS)}|"
+        yield "|---|" + "---|" * len(LOADERS)
     for system, found in rows.items():
-        cells = [one.cell() if one else "" for one in found]
-        yield f"| {system} | {' | '.join(cells)} | {next(filter(None, found)).when} |"
+        yield f"|{system}|{'|'.join(number(one.median) if one else '–' for one in found)}|"
 
 
 def picture(results):

@@ -87,7 +87,7 @@ class Store:
             return ""
         import bucket  # of tests/mount, as pytest is
         with open(f"{self.place}/names", "w") as names:
-            names.writelines(bucket.names(os.path.join(self.folder, self.bucket)))
+            names.writelines(bucket.names(os.path.join(self.folder, self.bucket), {}))
         return bucket.lister(f"{self.place}/names")
 
     def _wait(self, port):

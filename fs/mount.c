@@ -46,6 +46,15 @@ static int open_or_copy(struct mount *mount, const char *name, unsigned how, str
 	return 1;
 }
 
+/* What the sandbox is to leave, as this is opened. */
+static void note_needs(struct mount *mount, const char *name)
+{
+	if (name_is_url(name))
+		atomic_store(&mount->network, true);
+	if (name_needs_programs(name, &mount->remote))
+		atomic_store(&mount->programs, true);
+}
+
 /* What is read whole is read once: no copy of it is kept. */
 static int open_cached_pack(void *context, const char *name, unsigned how, struct reader **ret,
 			    struct err *err)
@@ -57,10 +66,7 @@ static int open_cached_pack(void *context, const char *name, unsigned how, struc
 
 	if (how & READER_WHOLE)
 		return reader_open(name, how, &mount->remote, &mount->engine, ret, err);
-	if (name_is_url(name))
-		atomic_store(&mount->network, true);
-	if (name_needs_programs(name, &mount->remote))
-		atomic_store(&mount->programs, true);
+	note_needs(mount, name);
 	if (mount->disk && name_place(name, &mount->remote, &mount->engine, &place) == 0)
 		disk_cache_find(mount->disk, place, &copy);
 	r = open_or_copy(mount, name, how, &copy, ret, err);
@@ -76,9 +82,7 @@ static int open_mounted_prefix(void *context, const char *name, struct members *
 
 	if (!name_is_prefix(name))
 		return 1;
-	atomic_store(&mount->network, true);
-	if (name_needs_programs(name, &mount->remote))
-		atomic_store(&mount->programs, true);
+	note_needs(mount, name);
 	return prefix_open(name, &mount->remote, &mount->engine, ret, err);
 }
 

@@ -409,18 +409,14 @@ int object_group_new(const char *shown, const char *url, const struct remote_set
 		     struct remote *remote, struct object_group **ret, struct err *err)
 {
 	struct object_group *group = calloc(1, sizeof(*group));
-	struct http *http;
 	int r;
 
 	if (!group)
 		return -ENOMEM;
 	group->settings = settings;
+	group->remote = remote;
 	group->shown = strdup(shown);
-	r = group->shown ? remote_join(remote, settings, &http, err) : -ENOMEM;
-	if (r == 0) {
-		group->remote = remote;
-		r = http_client_new(http, url, &group->client);
-	}
+	r = group->shown ? remote_client_new(remote, settings, url, &group->client, err) : -ENOMEM;
 	if (r < 0) {
 		object_group_free(group);
 		return r;
@@ -433,9 +429,7 @@ void object_group_free(struct object_group *group)
 {
 	if (!group)
 		return;
-	http_client_free(group->client);
-	if (group->remote)
-		remote_leave(group->remote);
+	remote_client_free(group->remote, group->client);
 	free(group->shown);
 	free(group);
 }

@@ -247,19 +247,15 @@ int pages_new(struct object_auth *auth, page_refused_fn *refused,
 	      struct err *err)
 {
 	struct pages *pages = calloc(1, sizeof(*pages));
-	struct http *http;
 	int r;
 
 	if (!pages)
 		return -ENOMEM;
-	*pages = (struct pages){.auth = auth, .refused = refused, .settings = settings};
+	*pages = (struct pages){
+		.auth = auth, .refused = refused, .settings = settings, .remote = remote};
 	pthread_mutex_init(&pages->lock, NULL);
 	pthread_cond_init(&pages->more, NULL);
-	r = remote_join(remote, settings, &http, err);
-	if (r == 0) {
-		pages->remote = remote;
-		r = http_client_new(http, auth->url, &pages->client);
-	}
+	r = remote_client_new(remote, settings, auth->url, &pages->client, err);
 	if (r < 0) {
 		pages_free(pages);
 		return r;
@@ -272,9 +268,7 @@ void pages_free(struct pages *pages)
 {
 	if (!pages)
 		return;
-	http_client_free(pages->client);
-	if (pages->remote)
-		remote_leave(pages->remote);
+	remote_client_free(pages->remote, pages->client);
 	pthread_cond_destroy(&pages->more);
 	pthread_mutex_destroy(&pages->lock);
 	free(pages);

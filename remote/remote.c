@@ -3,7 +3,7 @@
 #include "remote/http.h"
 #include "remote/s3_keys.h"
 
-int remote_join(struct remote *remote, const struct remote_settings *settings, struct http **ret,
+static int join(struct remote *remote, const struct remote_settings *settings, struct http **ret,
 		struct err *err)
 {
 	int r = 0;
@@ -18,7 +18,7 @@ int remote_join(struct remote *remote, const struct remote_settings *settings, s
 	return 0;
 }
 
-void remote_leave(struct remote *remote)
+static void leave(struct remote *remote)
 {
 	struct http *unused = NULL;
 
@@ -29,6 +29,28 @@ void remote_leave(struct remote *remote)
 	}
 	pthread_mutex_unlock(&remote->lock);
 	http_free(unused);
+}
+
+int remote_client_new(struct remote *remote, const struct remote_settings *settings,
+		      const char *url, struct http_client **ret, struct err *err)
+{
+	struct http *http;
+	int r = join(remote, settings, &http, err);
+
+	if (r < 0)
+		return r;
+	r = http_client_new(http, url, ret);
+	if (r < 0)
+		leave(remote);
+	return r;
+}
+
+void remote_client_free(struct remote *remote, struct http_client *client)
+{
+	if (!client)
+		return;
+	http_client_free(client);
+	leave(remote);
 }
 
 void remote_stop(struct remote *remote)

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 struct http;
+struct http_client;
 struct reader_remote;
 struct s3_keys;
 
@@ -35,10 +36,12 @@ struct remote {
 		.lock = PTHREAD_MUTEX_INITIALIZER \
 	}
 
-/* For a reader that begins; the first one's settings count. Returns 0, -ENOSYS or -ENOMEM. */
-int remote_join(struct remote *remote, const struct remote_settings *settings, struct http **ret,
-		struct err *err);
-void remote_leave(struct remote *remote);
+/* The client of the server of a URL, for a reader that begins; the first reader's settings count.
+ * Returns 0, -ENOSYS or -ENOMEM. */
+int remote_client_new(struct remote *remote, const struct remote_settings *settings,
+		      const char *url, struct http_client **ret, struct err *err);
+/* Cancels what is under way. NULL is fine. */
+void remote_client_free(struct remote *remote, struct http_client *client);
 
 /* Ends the threads, as before a fork, and cancels what is under way. The next read starts them
  * again. */

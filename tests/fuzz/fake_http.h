@@ -133,31 +133,20 @@ void http_submit(struct http_client *client, struct http_transfer *transfer)
 	}
 }
 
-int remote_join(struct remote *remote, const struct remote_settings *settings, struct http **ret,
-		struct err *err)
+int remote_client_new(struct remote *remote, const struct remote_settings *settings,
+		      const char *url, struct http_client **ret, struct err *err)
 {
 	(void)remote;
 	(void)settings;
 	(void)err;
-	*ret = NULL;
-	return 0;
-}
-
-void remote_leave(struct remote *remote)
-{
-	(void)remote;
-}
-
-int http_client_new(struct http *http, const char *url, struct http_client **ret)
-{
-	(void)http;
 	must(url[0]);
 	*ret = NULL;
 	return 0;
 }
 
-void http_client_free(struct http_client *client)
+void remote_client_free(struct remote *remote, struct http_client *client)
 {
+	(void)remote;
 	(void)client;
 }
 

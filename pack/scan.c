@@ -244,7 +244,7 @@ static int add_level(struct scan *scan, struct scan_level *level);
 
 /* Adds an entry; `entry` already has the fields that depend on its kind. */
 static int append_entry(struct scan *scan, struct scan_level *level, const struct scan_item *item,
-			struct scan_entry *entry, uint32_t *ret)
+			struct pack_entry *entry, uint32_t *ret)
 {
 	int r = add_level(scan, level);
 
@@ -261,7 +261,7 @@ static int append_entry(struct scan *scan, struct scan_level *level, const struc
 
 static int add_level(struct scan *scan, struct scan_level *level)
 {
-	struct scan_entry entry = {.kind = FORMAT_DIRECTORY};
+	struct pack_entry entry = {.kind = FORMAT_DIRECTORY};
 
 	return level->id != NOT_ADDED
 		       ? 0
@@ -271,7 +271,7 @@ static int add_level(struct scan *scan, struct scan_level *level)
 /* A further name of a file is a hard link to it. */
 static int append_file(struct scan *scan, struct scan_level *level, const struct scan_item *item)
 {
-	struct scan_entry entry = {.kind = FORMAT_FILE, .size = item->size};
+	struct pack_entry entry = {.kind = FORMAT_FILE, .size = item->size};
 	uint32_t id, first;
 	int r = add_level(scan, level);
 
@@ -318,7 +318,7 @@ static int append_directory(struct scan *scan, struct scan_level *above,
 static int append_item(struct scan *scan, struct scan_level *level, struct scan_item *item)
 {
 	const struct scan_watch *watch = scan->params->watch;
-	struct scan_entry link = {
+	struct pack_entry link = {
 		.kind = FORMAT_SYMLINK, .target = item->target, .target_len = item->size};
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	mode_t mode = item->mode;
@@ -388,7 +388,7 @@ int scan_add(const struct scan_params *params, struct scan_counts *ret, struct e
 			     .context = &scan},
 	};
 	struct scan_item root = {.name = (char[]){""}};
-	struct scan_level level = {.item = &root, .id = SCAN_ROOT};
+	struct scan_level level = {.item = &root, .id = PACK_ROOT};
 	struct stat st;
 	int r;
 

@@ -11,32 +11,15 @@
 #pragma once
 
 #include "pack/filter.h"
-#include "pack/format.h"
-#include <sys/types.h>
-#include <time.h>
+#include "pack/pack_entry.h"
 
 /* A stat that takes longer waits for a disk or a server: then many at the same time are faster. */
 #define SCAN_PATIENCE_NS ((uint64_t)50000)
 
-#define SCAN_ROOT 0u
-
-struct scan_entry {
-	enum format_kind kind; /* FORMAT_DIRECTORY, _FILE, _SYMLINK or _HARDLINK */
-	uint32_t parent;       /* SCAN_ROOT, or the number that it got */
-	const char *name;
-	size_t name_len;
-	mode_t mode; /* permission bits */
-	struct timespec mtime;
-	const char *target; /* of a symbolic link */
-	size_t target_len;
-	uint32_t link_to; /* hard link: the file it is another name of */
-	uint64_t size;	  /* bytes of a file */
-};
-
 /* Takes the entries, and numbers them from 1 on, one after the other. */
 struct scan_into {
 	void (*root)(void *context, mode_t mode, struct timespec mtime);
-	int (*add)(void *context, const struct scan_entry *entry, uint32_t *ret_id,
+	int (*add)(void *context, const struct pack_entry *entry, uint32_t *ret_id,
 		   struct err *err);
 	void *context;
 };

@@ -100,19 +100,19 @@ static int say_left_out(struct opening *o, const struct left_out *left, const ch
 /* --- of a folder ------------------------------------------------------------------------------ */
 
 /* The path of an entry of the scan: those that were added are rows of the tree, in their order. */
-static int path_of(const struct opening *o, const struct scan_entry *entry, struct buf *ret)
+static int path_of(const struct opening *o, const struct pack_entry *entry, struct buf *ret)
 {
 	struct foreign_text above = {0};
 	int r = 0;
 
-	if (entry->parent != SCAN_ROOT)
+	if (entry->parent != PACK_ROOT)
 		above = foreign_tree_path(&o->tree, entry->parent);
 	if (above.len)
 		r = buf_addf(ret, "%.*s/", (int)above.len, above.data);
 	return r < 0 ? r : buf_add(ret, entry->name, entry->name_len + 1);
 }
 
-static int add_entry(void *context, const struct scan_entry *entry, uint32_t *ret_id,
+static int add_entry(void *context, const struct pack_entry *entry, uint32_t *ret_id,
 		     struct err *err)
 {
 	struct opening *o = context;

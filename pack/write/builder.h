@@ -26,6 +26,7 @@
 
 #include "base/err.h"
 #include "pack/dataset.h"
+#include "pack/pack_entry.h"
 
 struct builder;
 
@@ -36,19 +37,6 @@ struct builder_params {
 	const char *options;  /* "name=value\n" lines, kept in the pack; NULL: none */
 	uint64_t batch;	      /* bytes of a batch; 0: 64 MiB. Only tests set it */
 	struct dataset *base; /* a delta of it (pack/delta.h); the caller's. NULL: none */
-};
-
-struct builder_entry {
-	enum format_kind kind; /* FORMAT_DIRECTORY, _FILE, _SYMLINK or _HARDLINK */
-	uint32_t parent;       /* as returned by builder_add; the root is BUILDER_ROOT */
-	const char *name;
-	size_t name_len;
-	mode_t mode; /* permission bits */
-	struct timespec mtime;
-	const char *target; /* of a symbolic link */
-	size_t target_len;
-	uint32_t link_to; /* hard link: the file it is another name of */
-	uint64_t size;	  /* bytes of a file, as its source says; only for builder_entry() */
 };
 
 /* Where the bytes of a file come from. `read` fills buf with the next len bytes, all of them, or
@@ -81,8 +69,6 @@ struct builder_summary {
 	char id[FORMAT_ID_TEXT], content_id[FORMAT_ID_TEXT];
 };
 
-#define BUILDER_ROOT 0u
-
 /* Creates PATH.partial, or resumes it (params->resume). Returns 0; -EEXIST (PATH exists, or is not
  * a regular file, or PATH.partial is not from a builder); -EBUSY (another foldpack is writing it);
  * -EINPROGRESS (an interrupted pack exists, and neither `resume` nor `replace` is set); -EINVAL
@@ -112,7 +98,7 @@ void builder_attr(struct builder *builder, uint32_t id, mode_t mode, struct time
 /* Adds an entry. A file has no bytes until builder_store. Names need not come sorted. Returns 0;
  * -EINVAL (a name that no pack can hold); -ENOMEM; -EOVERFLOW (268,434,942 entries, or 2 GiB of
  * names or of targets). */
-int builder_add(struct builder *builder, const struct builder_entry *entry, uint32_t *ret_id,
+int builder_add(struct builder *builder, const struct pack_entry *entry, uint32_t *ret_id,
 		struct err *err);
 
 /* Whether the next file was stored or dropped before the interruption. Returns 1: it was, and the
@@ -150,7 +136,7 @@ int builder_refer(struct builder *builder, uint32_t id, uint32_t entry, bool rea
 void builder_image(struct builder *builder, uint32_t id, const struct dataset_image *image);
 
 /* An entry without its name, as it was added; until it is stored or dropped. */
-struct builder_entry builder_entry(const struct builder *builder, uint32_t id);
+struct pack_entry builder_entry(const struct builder *builder, uint32_t id);
 /* The kind of an entry (a file may have become FORMAT_SPLIT, _ALIAS or _BASE); its directory; and
  * its file, which for a hard link is another entry. */
 enum format_kind builder_kind(const struct builder *builder, uint32_t id);

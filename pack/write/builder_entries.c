@@ -23,7 +23,7 @@ static bool section_has_room(const struct buf *section, size_t more)
 	return more <= SECTION_MOST - section->len;
 }
 
-static int check_entry(const struct builder *builder, const struct builder_entry *entry,
+static int check_entry(const struct builder *builder, const struct pack_entry *entry,
 		       struct err *err)
 {
 	uint32_t count = builder_count(builder);
@@ -39,7 +39,7 @@ static int check_entry(const struct builder *builder, const struct builder_entry
 	if (entry->parent >= count ||
 	    builder_node(builder, entry->parent)->kind != FORMAT_DIRECTORY)
 		return err_set(err, -EINVAL, "its parent is not a folder");
-	for (uint32_t id = entry->parent; id != BUILDER_ROOT && entry->kind == FORMAT_DIRECTORY;
+	for (uint32_t id = entry->parent; id != PACK_ROOT && entry->kind == FORMAT_DIRECTORY;
 	     id = builder_node(builder, id)->parent)
 		depth++;
 	if (depth == FORMAT_DEPTH_MAX)
@@ -53,7 +53,7 @@ static int check_entry(const struct builder *builder, const struct builder_entry
 	return 0;
 }
 
-int builder_add(struct builder *builder, const struct builder_entry *entry, uint32_t *ret_id,
+int builder_add(struct builder *builder, const struct pack_entry *entry, uint32_t *ret_id,
 		struct err *err)
 {
 	struct builder_node node = {
@@ -212,10 +212,10 @@ int builder_make_reference(const struct builder *builder, uint32_t id, struct fo
 
 /* --- what is known of them -------------------------------------------------------------------- */
 
-struct builder_entry builder_entry(const struct builder *builder, uint32_t id)
+struct pack_entry builder_entry(const struct builder *builder, uint32_t id)
 {
 	const struct builder_node *node = builder_node(builder, id);
-	struct builder_entry ret = {
+	struct pack_entry ret = {
 		.kind = (enum format_kind)node->kind,
 		.parent = node->parent,
 		.mode = node->mode,
@@ -273,7 +273,7 @@ int builder_find_empty(const struct builder *builder, int (*found)(void *context
 	}
 	for (uint32_t id = 0; r == 0 && id < builder_count(builder); id++) {
 		const struct builder_node *node = builder_node(builder, id);
-		bool inside = id != BUILDER_ROOT && !filled[node->parent];
+		bool inside = id != PACK_ROOT && !filled[node->parent];
 
 		if (node->kind == FORMAT_DIRECTORY && node->state != NODE_DROPPED && !filled[id] &&
 		    !inside)

@@ -108,7 +108,7 @@ static int number_entries(struct builder_tree *tree, const uint32_t *ids)
 
 	if (!stack)
 		return -ENOMEM;
-	stack[depth++] = BUILDER_ROOT;
+	stack[depth++] = PACK_ROOT;
 	while (depth) {
 		struct builder_node *directory = builder_node(tree->builder, stack[--depth]);
 		const uint32_t *block = ids + directory->start;

@@ -21,13 +21,13 @@ static int zeros(void *context, void *buf, size_t len)
 static uint32_t add(struct builder *builder, enum format_kind kind, uint32_t parent,
 		    const char *name, const char *target)
 {
-	struct builder_entry entry = {.kind = kind,
-				      .parent = parent,
-				      .name = name,
-				      .name_len = strlen(name),
-				      .mode = 0755,
-				      .target = target,
-				      .target_len = target ? strlen(target) : 0};
+	struct pack_entry entry = {.kind = kind,
+				   .parent = parent,
+				   .name = name,
+				   .name_len = strlen(name),
+				   .mode = 0755,
+				   .target = target,
+				   .target_len = target ? strlen(target) : 0};
 	struct err err = {{0}};
 	uint32_t id;
 
@@ -37,7 +37,7 @@ static uint32_t add(struct builder *builder, enum format_kind kind, uint32_t par
 
 static void add_folder(struct builder *builder, const char *name)
 {
-	uint32_t folder = add(builder, FORMAT_DIRECTORY, BUILDER_ROOT, name, NULL);
+	uint32_t folder = add(builder, FORMAT_DIRECTORY, PACK_ROOT, name, NULL);
 	struct err err = {{0}};
 
 	for (size_t i = 0; i < SMALL_PACK_NAMES; i++) {

@@ -137,18 +137,18 @@ static inline void start(struct fixture *f)
 	f->folder_count = 0;
 }
 
-static inline struct builder_entry entry_of(enum format_kind kind, uint32_t parent,
-					    const char *name, size_t len)
+static inline struct pack_entry entry_of(enum format_kind kind, uint32_t parent, const char *name,
+					 size_t len)
 {
-	return (struct builder_entry){.kind = kind,
-				      .parent = parent,
-				      .name = name,
-				      .name_len = len,
-				      .mode = kind == FORMAT_DIRECTORY ? 0755 : 0644,
-				      .mtime = {.tv_sec = 1600000000, .tv_nsec = 5}};
+	return (struct pack_entry){.kind = kind,
+				   .parent = parent,
+				   .name = name,
+				   .name_len = len,
+				   .mode = kind == FORMAT_DIRECTORY ? 0755 : 0644,
+				   .mtime = {.tv_sec = 1600000000, .tv_nsec = 5}};
 }
 
-static inline uint32_t add(struct fixture *f, const struct builder_entry *entry)
+static inline uint32_t add(struct fixture *f, const struct pack_entry *entry)
 {
 	uint32_t id = UINT32_MAX;
 	int r;
@@ -164,7 +164,7 @@ static inline uint32_t add(struct fixture *f, const struct builder_entry *entry)
 
 static inline uint32_t add_dir(struct fixture *f, uint32_t parent, const char *name)
 {
-	struct builder_entry entry = entry_of(FORMAT_DIRECTORY, parent, name, strlen(name));
+	struct pack_entry entry = entry_of(FORMAT_DIRECTORY, parent, name, strlen(name));
 
 	return add(f, &entry);
 }
@@ -172,7 +172,7 @@ static inline uint32_t add_dir(struct fixture *f, uint32_t parent, const char *n
 /* Without its bytes. */
 static inline uint32_t add_name(struct fixture *f, uint32_t parent, const char *name)
 {
-	struct builder_entry entry = entry_of(FORMAT_FILE, parent, name, strlen(name));
+	struct pack_entry entry = entry_of(FORMAT_FILE, parent, name, strlen(name));
 
 	return add(f, &entry);
 }
@@ -180,7 +180,7 @@ static inline uint32_t add_name(struct fixture *f, uint32_t parent, const char *
 static inline uint32_t add_symlink(struct fixture *f, uint32_t parent, const char *name,
 				   const char *target)
 {
-	struct builder_entry entry = entry_of(FORMAT_SYMLINK, parent, name, strlen(name));
+	struct pack_entry entry = entry_of(FORMAT_SYMLINK, parent, name, strlen(name));
 
 	entry.target = target;
 	entry.target_len = strlen(target);
@@ -189,7 +189,7 @@ static inline uint32_t add_symlink(struct fixture *f, uint32_t parent, const cha
 
 static inline uint32_t add_link(struct fixture *f, uint32_t parent, const char *name, uint32_t to)
 {
-	struct builder_entry entry = entry_of(FORMAT_HARDLINK, parent, name, strlen(name));
+	struct pack_entry entry = entry_of(FORMAT_HARDLINK, parent, name, strlen(name));
 
 	entry.link_to = to;
 	return add(f, &entry);
@@ -249,7 +249,7 @@ static inline void finish(struct fixture *f)
  * behind. */
 static inline uint32_t folder_of(struct fixture *f, const char *path, const char **ret_name)
 {
-	uint32_t parent = BUILDER_ROOT;
+	uint32_t parent = PACK_ROOT;
 	const char *name = path;
 
 	if (!f->builder)
@@ -318,7 +318,7 @@ static inline uint32_t add_line(struct fixture *f, const struct named_ids *ids, 
 
 	if (sscanf(line, "%63s %7s %63s", path, how, other) < 2) {
 		folder_of(f, path, &name);
-		return BUILDER_ROOT;
+		return PACK_ROOT;
 	}
 	parent = folder_of(f, path, &name);
 	if (strcmp(how, "->") == 0)

@@ -92,9 +92,9 @@ TEST_OF(f, what_is_known_of_an_image_holds_for_its_aliases)
 	struct dataset_image image = {.kind = IMAGE_PNG, .width = 30, .height = 40};
 	uint32_t id;
 
-	id = add_file(f, BUILDER_ROOT, "x.png", 600);
+	id = add_file(f, PACK_ROOT, "x.png", 600);
 	builder_image(f->builder, id, &image);
-	add_alias(f, BUILDER_ROOT, "y.png", id);
+	add_alias(f, PACK_ROOT, "y.png", id);
 	finish_and_open(f);
 	image = (struct dataset_image){0};
 	assert_done(dataset_image(f->dataset, find(f, "y.png"), &image));
@@ -185,11 +185,11 @@ TEST_OF(f, stored_bytes_are_compared_committed_or_not)
 	char name[16];
 	uint32_t ids[5], small, none;
 
-	small = add_file(f, BUILDER_ROOT, "small", 600);
-	none = add_file(f, BUILDER_ROOT, "none", 0);
+	small = add_file(f, PACK_ROOT, "small", 600);
+	none = add_file(f, PACK_ROOT, "none", 0);
 	for (unsigned i = 0; i < 5; i++) {
 		snprintf(name, sizeof(name), "z%u", i);
-		ids[i] = add_file(f, BUILDER_ROOT, name, BATCH * 5 / 16 + i);
+		ids[i] = add_file(f, PACK_ROOT, name, BATCH * 5 / 16 + i);
 		assert_true(same(f, ids[0], "z0", BATCH * 5 / 16));
 		assert_true(same(f, ids[i], name, BATCH * 5 / 16 + i));
 		assert_false(same(f, ids[i], name, BATCH * 5 / 16 + i - 1));
@@ -207,9 +207,9 @@ TEST_OF(f, only_what_was_stored_can_be_shared)
 	uint32_t file, empty, dir, alias;
 	bool unused;
 
-	dir = add_dir(f, BUILDER_ROOT, "dir");
-	file = add_file(f, BUILDER_ROOT, "file", 600);
-	empty = add_name(f, BUILDER_ROOT, "without its bytes");
+	dir = add_dir(f, PACK_ROOT, "dir");
+	file = add_file(f, PACK_ROOT, "file", 600);
+	empty = add_name(f, PACK_ROOT, "without its bytes");
 	assert_int_equal(builder_same(f->builder, empty, "", 0, &unused), -EINVAL);
 	assert_int_equal(builder_same(f->builder, 99, "", 0, &unused), -EINVAL);
 	assert_int_equal(builder_alias(f->builder, empty, dir, &f->err), -EINVAL);
@@ -218,7 +218,7 @@ TEST_OF(f, only_what_was_stored_can_be_shared)
 	assert_int_equal(builder_alias(f->builder, empty, 99, &f->err), -EINVAL);
 	assert_int_equal(builder_alias(f->builder, file, file, &f->err), -EINVAL);
 	assert_string_equal(f->err.text, "not a file that still wants its bytes");
-	alias = add_alias(f, BUILDER_ROOT, "alias", file);
+	alias = add_alias(f, PACK_ROOT, "alias", file);
 	assert_int_equal(builder_alias(f->builder, empty, alias, &f->err), -EINVAL);
 	assert_int_equal(store_bytes(f, alias, "alias", 1, 0), -EINVAL);
 	store(f, empty, "x", 7);
@@ -231,8 +231,8 @@ TEST_OF(f, an_alias_of_a_taken_path_is_refused_and_can_be_dropped)
 {
 	uint32_t file, id;
 
-	file = add_file(f, BUILDER_ROOT, "same", 600);
-	id = add_name(f, BUILDER_ROOT, "same");
+	file = add_file(f, PACK_ROOT, "same", 600);
+	id = add_name(f, PACK_ROOT, "same");
 	assert_int_equal(builder_alias(f->builder, id, file, &f->err), -EEXIST);
 	assert_string_equal(f->err.text, "two entries have the path 'same'");
 	builder_drop(f->builder, id);
@@ -249,9 +249,9 @@ static XXH128_hash_t build_many(struct fixture *f)
 
 	for (unsigned i = 0; i < 500; i++) {
 		snprintf(name, sizeof(name), "%03u", i);
-		ids[i] = add_file(f, BUILDER_ROOT, name, BATCH / 200 + i);
+		ids[i] = add_file(f, PACK_ROOT, name, BATCH / 200 + i);
 		snprintf(name, sizeof(name), "%c%03u", i % 2 ? 'z' : '!', i);
-		id = add_name(f, BUILDER_ROOT, name);
+		id = add_name(f, PACK_ROOT, name);
 		assert_done(builder_alias(f->builder, id, ids[i / 2], &f->err));
 	}
 	finish(f);

@@ -43,7 +43,7 @@ TEST_OF(f, neighbours_share_a_window_in_the_order_of_entries)
 
 	for (unsigned i = 0; i < 600; i++) {
 		snprintf(name, sizeof(name), "%03u", i);
-		add_file(f, BUILDER_ROOT, name, i % 50);
+		add_file(f, PACK_ROOT, name, i % 50);
 	}
 	finish_and_open(f);
 	cut(f, 1, &glass);
@@ -63,7 +63,7 @@ TEST_OF(f, files_come_in_the_order_in_which_they_were_stored)
 	uint32_t ids[5];
 
 	for (unsigned i = 0; i < 5; i++)
-		ids[i] = add_name(f, BUILDER_ROOT, names[i]);
+		ids[i] = add_name(f, PACK_ROOT, names[i]);
 	for (unsigned i = 0; i < 5; i++)
 		store(f, ids[i], names[i], 200 * KIB);
 	finish_and_open(f);
@@ -78,10 +78,10 @@ TEST_OF(f, a_long_file_is_pieces_and_the_next_begins_anew)
 	struct glass glass = {0};
 	struct batch_extents extents;
 
-	add_file(f, BUILDER_ROOT, "a", 10 * MIB + 1);
-	add_file(f, BUILDER_ROOT, "b", 100);
-	add_file(f, BUILDER_ROOT, "c", 4 * MIB);
-	add_file(f, BUILDER_ROOT, "d", 4 * MIB + 1);
+	add_file(f, PACK_ROOT, "a", 10 * MIB + 1);
+	add_file(f, PACK_ROOT, "b", 100);
+	add_file(f, PACK_ROOT, "c", 4 * MIB);
+	add_file(f, PACK_ROOT, "d", 4 * MIB + 1);
 	finish_and_open(f);
 	cut(f, 1, &glass);
 	/* Where b lies is LMDB's choice: with others of its size, on a page of keys. */
@@ -111,7 +111,7 @@ TEST_OF(f, what_lies_far_between_is_not_read_along)
 
 	for (unsigned i = 0; i < 12; i++) {
 		snprintf(name, sizeof(name), "%02u", i);
-		add_file(f, BUILDER_ROOT, name, 300 * KIB);
+		add_file(f, PACK_ROOT, name, 300 * KIB);
 	}
 	finish_and_open(f);
 	cut(f, 1, &all);
@@ -220,12 +220,12 @@ static uint64_t build_mixed(struct fixture *f)
 	uint64_t total = 9 * MIB + 17;
 	char name[16];
 
-	add_file(f, BUILDER_ROOT, "0 long", total);
+	add_file(f, PACK_ROOT, "0 long", total);
 	for (unsigned i = 0; i < 90; i++) {
 		uint64_t size = sizes[i % (sizeof(sizes) / sizeof(*sizes))];
 
 		snprintf(name, sizeof(name), "%02u", i);
-		add_file(f, BUILDER_ROOT, name, size);
+		add_file(f, PACK_ROOT, name, size);
 		total += size;
 	}
 	finish_and_open(f);
@@ -270,8 +270,8 @@ TEST_OF(f, what_is_cut_off_costs_nothing_else)
 	struct broom broom = {0};
 	uint64_t end = 0;
 
-	add_file(f, BUILDER_ROOT, "a", 300000);
-	add_file(f, BUILDER_ROOT, "b", 300000);
+	add_file(f, PACK_ROOT, "a", 300000);
+	add_file(f, PACK_ROOT, "b", 300000);
 	finish_and_open(f);
 	for (uint64_t i = 0; i < dataset_extents(f->dataset); i++) {
 		extent = dataset_extent(f->dataset, i);

@@ -92,7 +92,7 @@ static XXH128_hash_t build_mixed(struct fixture *f, uint8_t dirt)
 	char name[32];
 
 	dirty_heap(dirt);
-	dir = add_dir(f, BUILDER_ROOT, "dir");
+	dir = add_dir(f, PACK_ROOT, "dir");
 	for (unsigned i = 0; i < 1500; i++) {
 		snprintf(name, sizeof(name), "%05u", i);
 		id = add_name(f, dir, name);
@@ -103,8 +103,8 @@ static XXH128_hash_t build_mixed(struct fixture *f, uint8_t dirt)
 		}
 		store(f, id, name, i % 2 ? BATCH / 300 : i);
 	}
-	add_link(f, BUILDER_ROOT, "linked", id);
-	add_symlink(f, BUILDER_ROOT, "sym", "dir/00001");
+	add_link(f, PACK_ROOT, "linked", id);
+	add_symlink(f, PACK_ROOT, "sym", "dir/00001");
 	finish(f);
 	return file_hash(f->path);
 }
@@ -128,9 +128,9 @@ static void build_in_order(struct fixture *f, bool backwards, char id[33])
 	char name[16];
 
 	restart(f);
-	add_symlink(f, BUILDER_ROOT, backwards ? "z" : "y", backwards ? "to z" : "to y");
-	add_symlink(f, BUILDER_ROOT, backwards ? "y" : "z", backwards ? "to y" : "to z");
-	dir = add_dir(f, BUILDER_ROOT, "dir");
+	add_symlink(f, PACK_ROOT, backwards ? "z" : "y", backwards ? "to z" : "to y");
+	add_symlink(f, PACK_ROOT, backwards ? "y" : "z", backwards ? "to y" : "to z");
+	dir = add_dir(f, PACK_ROOT, "dir");
 	for (unsigned i = 0; i < COUNT; i++) {
 		snprintf(name, sizeof(name), "%u", backwards ? COUNT - 1 - i : i);
 		ids[i] = add_name(f, dir, name);
@@ -163,7 +163,7 @@ TEST_OF(f, the_id_stands_for_the_content_not_for_the_order)
 	entry = find(f, "z");
 	assert_memory_equal(dataset_target(f->dataset, entry, &len), "to z", 4);
 	restart(f);
-	add_file(f, BUILDER_ROOT, "x", 1000);
+	add_file(f, PACK_ROOT, "x", 1000);
 	finish(f);
 	strcpy(other, f->summary.id);
 	assert_string_not_equal(other, forward);
@@ -214,14 +214,14 @@ TEST_OF(f, a_source_that_fails_leaves_the_builder_usable)
 {
 	uint32_t bad, entry;
 
-	add_file(f, BUILDER_ROOT, "a", 5000);
-	bad = add_name(f, BUILDER_ROOT, "bad");
+	add_file(f, PACK_ROOT, "a", 5000);
+	bad = add_name(f, PACK_ROOT, "bad");
 	assert_int_equal(store_bytes(f, bad, "bad", 3 * MIB, 2 * MIB), -EIO);
 	builder_drop(f->builder, bad);
-	bad = add_name(f, BUILDER_ROOT, "retried");
+	bad = add_name(f, PACK_ROOT, "retried");
 	assert_int_equal(store_bytes(f, bad, "retried", 100, 50), -EIO);
 	store(f, bad, "retried", 100);
-	add_file(f, BUILDER_ROOT, "z", 5000);
+	add_file(f, PACK_ROOT, "z", 5000);
 	finish_and_open(f);
 	expect_file(f, "a", 5000);
 	expect_file(f, "retried", 100);
@@ -238,10 +238,10 @@ TEST_OF(f, a_source_that_fails_last_does_not_truncate_the_pack)
 
 	for (unsigned i = 0; i < 5; i++) {
 		snprintf(name, sizeof(name), "%u", i);
-		add_file(f, BUILDER_ROOT, name, BATCH * 5 / 8);
+		add_file(f, PACK_ROOT, name, BATCH * 5 / 8);
 	}
-	add_file(f, BUILDER_ROOT, "x", 10);
-	bad = add_name(f, BUILDER_ROOT, "z");
+	add_file(f, PACK_ROOT, "x", 10);
+	bad = add_name(f, PACK_ROOT, "z");
 	assert_int_equal(store_bytes(f, bad, "z", BATCH * 5 / 16, MIB), -EIO);
 	builder_drop(f->builder, bad);
 	finish_and_open(f);
@@ -255,7 +255,7 @@ TEST_OF(f, a_split_file_that_fails_takes_its_parts_along)
 	struct builder_source source = {pattern_read, &pattern, 2 * GIB};
 	uint32_t id;
 
-	id = add_name(f, BUILDER_ROOT, "big");
+	id = add_name(f, PACK_ROOT, "big");
 	assert_int_equal(builder_store(f->builder, id, &source, &f->err), -EIO);
 	store(f, id, "big", 5);
 	finish_and_open(f);
@@ -278,10 +278,10 @@ TEST_OF(f, a_split_file_that_changes_takes_its_parts_along)
 	struct builder_source source = {third_read_is_late, &reads, 2 * GIB};
 	uint32_t id;
 
-	id = add_name(f, BUILDER_ROOT, "big");
+	id = add_name(f, PACK_ROOT, "big");
 	assert_int_equal(builder_store(f->builder, id, &source, &f->err), -ESTALE);
 	assert_done(builder_drop(f->builder, id));
-	add_file(f, BUILDER_ROOT, "c", 5);
+	add_file(f, PACK_ROOT, "c", 5);
 	finish_and_open(f);
 	expect_faults(f, "");
 }
@@ -290,7 +290,7 @@ TEST_OF(f, a_file_without_its_bytes_stops_the_finish)
 {
 	uint32_t dir;
 
-	dir = add_dir(f, BUILDER_ROOT, "dir");
+	dir = add_dir(f, PACK_ROOT, "dir");
 	add_name(f, dir, "forgotten");
 	expect_finish_fails(f, -EINVAL, "'dir/forgotten': was added, but never stored");
 	let_go(f);
@@ -301,15 +301,15 @@ TEST_OF(f, a_hard_link_to_a_dropped_file_stops_the_finish)
 {
 	uint32_t id;
 
-	id = add_name(f, BUILDER_ROOT, "a");
-	add_link(f, BUILDER_ROOT, "b", id);
+	id = add_name(f, PACK_ROOT, "a");
+	add_link(f, PACK_ROOT, "b", id);
 	builder_drop(f->builder, id);
 	expect_finish_fails(f, -EINVAL, "'b': is a hard link to a file that was left out");
 }
 
 TEST_OF(f, a_file_is_known_as_it_was_added_until_it_is_stored)
 {
-	struct builder_entry entry = entry_of(FORMAT_FILE, BUILDER_ROOT, "a", 1), known;
+	struct pack_entry entry = entry_of(FORMAT_FILE, PACK_ROOT, "a", 1), known;
 	uint32_t id;
 
 	entry.size = 500;
@@ -317,7 +317,7 @@ TEST_OF(f, a_file_is_known_as_it_was_added_until_it_is_stored)
 	id = add(f, &entry);
 	known = builder_entry(f->builder, id);
 	assert_int_equal(known.kind, FORMAT_FILE);
-	assert_int_equal(known.parent, BUILDER_ROOT);
+	assert_int_equal(known.parent, PACK_ROOT);
 	assert_int_equal(known.size, 500);
 	assert_int_equal(known.mode, entry.mode);
 	assert_int_equal(known.mtime.tv_sec, -2);
@@ -331,13 +331,13 @@ TEST_OF(f, what_was_added_can_be_asked_for)
 {
 	uint32_t folder, file, link;
 
-	folder = add_dir(f, BUILDER_ROOT, "d");
+	folder = add_dir(f, PACK_ROOT, "d");
 	file = add_name(f, folder, "a");
-	link = add_link(f, BUILDER_ROOT, "b", file);
+	link = add_link(f, PACK_ROOT, "b", file);
 	assert_int_equal(builder_kind(f->builder, folder), FORMAT_DIRECTORY);
 	assert_int_equal(builder_kind(f->builder, link), FORMAT_HARDLINK);
 	assert_int_equal(builder_parent(f->builder, file), folder);
-	assert_int_equal(builder_parent(f->builder, folder), BUILDER_ROOT);
+	assert_int_equal(builder_parent(f->builder, folder), PACK_ROOT);
 	assert_int_equal(builder_file(f->builder, file), file);
 	assert_int_equal(builder_file(f->builder, link), file);
 }
@@ -347,8 +347,8 @@ TEST_OF(f, a_directory_can_get_other_attributes_and_be_dropped)
 	struct dataset_attr attr;
 	uint32_t kept, dropped, entry;
 
-	kept = add_dir(f, BUILDER_ROOT, "kept");
-	dropped = add_dir(f, BUILDER_ROOT, "dropped");
+	kept = add_dir(f, PACK_ROOT, "kept");
+	dropped = add_dir(f, PACK_ROOT, "dropped");
 	builder_attr(f->builder, kept, 0711, (struct timespec){.tv_sec = 5, .tv_nsec = 7});
 	builder_drop(f->builder, dropped);
 	finish_and_open(f);
@@ -371,15 +371,15 @@ TEST_OF(f, of_folders_without_files_the_outermost_are_found)
 	uint32_t full, nested, links, dropped;
 	char want[64];
 
-	full = add_dir(f, BUILDER_ROOT, "full");
+	full = add_dir(f, PACK_ROOT, "full");
 	add_file(f, add_dir(f, full, "sub"), "file", 1);
-	nested = add_dir(f, BUILDER_ROOT, "nested");
+	nested = add_dir(f, PACK_ROOT, "nested");
 	add_dir(f, nested, "sub");
-	links = add_dir(f, BUILDER_ROOT, "links");
+	links = add_dir(f, PACK_ROOT, "links");
 	add_symlink(f, links, "link", "target");
-	dropped = add_dir(f, BUILDER_ROOT, "dropped");
+	dropped = add_dir(f, PACK_ROOT, "dropped");
 	builder_drop(f->builder, add_name(f, dropped, "file"));
-	builder_drop(f->builder, add_dir(f, BUILDER_ROOT, "gone"));
+	builder_drop(f->builder, add_dir(f, PACK_ROOT, "gone"));
 	assert_done(builder_find_empty(f->builder, note_empty, &found));
 	snprintf(want, sizeof(want), "%u %u %u ", nested, links, dropped);
 	assert_string_equal(found.data, want);
@@ -389,8 +389,8 @@ TEST_OF(f, two_files_of_one_path_are_refused_at_once)
 {
 	uint32_t id;
 
-	add_file(f, BUILDER_ROOT, "same", 5000);
-	id = add_name(f, BUILDER_ROOT, "same");
+	add_file(f, PACK_ROOT, "same", 5000);
+	id = add_name(f, PACK_ROOT, "same");
 	assert_int_equal(store_bytes(f, id, "same", 100, 0), -EEXIST);
 	expect_sentence(f, "two entries have the path 'same'");
 	builder_drop(f->builder, id);
@@ -402,13 +402,13 @@ TEST_OF(f, two_entries_of_one_name_are_refused_at_the_end)
 {
 	uint32_t dir;
 
-	dir = add_dir(f, BUILDER_ROOT, "d");
+	dir = add_dir(f, PACK_ROOT, "d");
 	add_dir(f, dir, "same");
 	add_file(f, dir, "same", 5);
 	expect_finish_fails(f, -EEXIST, "'d/same': there are two of this name");
 }
 
-static void expect_add(struct fixture *f, const struct builder_entry *entry, int code,
+static void expect_add(struct fixture *f, const struct pack_entry *entry, int code,
 		       const char *sentence)
 {
 	uint32_t id;
@@ -419,8 +419,8 @@ static void expect_add(struct fixture *f, const struct builder_entry *entry, int
 
 TEST_OF(f, a_folder_that_is_too_deep_is_refused)
 {
-	uint32_t folder = BUILDER_ROOT;
-	struct builder_entry entry;
+	uint32_t folder = PACK_ROOT;
+	struct pack_entry entry;
 
 	for (int i = 0; i < FORMAT_DEPTH_MAX; i++)
 		folder = add_dir(f, folder, "d");
@@ -432,24 +432,24 @@ TEST_OF(f, a_folder_that_is_too_deep_is_refused)
 
 TEST_OF(f, entries_that_no_pack_can_hold_are_refused)
 {
-	struct builder_entry entry;
+	struct pack_entry entry;
 	uint32_t file;
 
-	file = add_file(f, BUILDER_ROOT, "file", 1);
-	entry = entry_of(FORMAT_FILE, BUILDER_ROOT, "a/b", 3);
+	file = add_file(f, PACK_ROOT, "file", 1);
+	entry = entry_of(FORMAT_FILE, PACK_ROOT, "a/b", 3);
 	expect_add(f, &entry, -EINVAL, "not a name that a pack can hold");
-	entry = entry_of(FORMAT_DIRECTORY, BUILDER_ROOT, "..", 2);
+	entry = entry_of(FORMAT_DIRECTORY, PACK_ROOT, "..", 2);
 	expect_add(f, &entry, -EINVAL, "not a name that a pack can hold");
 	entry = entry_of(FORMAT_FILE, file, "x", 1);
 	expect_add(f, &entry, -EINVAL, "its parent is not a folder");
 	entry = entry_of(FORMAT_FILE, 99, "x", 1);
 	expect_add(f, &entry, -EINVAL, "its parent is not a folder");
-	entry = entry_of(FORMAT_SYMLINK, BUILDER_ROOT, "x", 1);
+	entry = entry_of(FORMAT_SYMLINK, PACK_ROOT, "x", 1);
 	expect_add(f, &entry, -EINVAL, "a symbolic link without target");
 	entry.target = "all targets are one record";
 	entry.target_len = 0x7ffff000;
 	expect_add(f, &entry, -EOVERFLOW, "more names than one pack can hold: pack it in parts");
-	entry = entry_of(FORMAT_HARDLINK, BUILDER_ROOT, "x", 1);
+	entry = entry_of(FORMAT_HARDLINK, PACK_ROOT, "x", 1);
 	expect_add(f, &entry, -EINVAL, "a hard link to something that is not a file");
 	assert_int_equal(store_bytes(f, file, "file", 1, 0), -EINVAL);
 	expect_sentence(f, "not a file that still wants its bytes");
@@ -468,7 +468,7 @@ TEST_OF(f, an_existing_pack_is_replaced_only_when_told)
 	expect_names(f, "data.lmdb");
 	assert_done(new_builder(f, true));
 	expect_text(f->path, "precious");
-	add_file(f, BUILDER_ROOT, "x", 5);
+	add_file(f, PACK_ROOT, "x", 5);
 	finish_and_open(f);
 	expect_file(f, "x", 5);
 	expect_names(f, "data.lmdb");
@@ -488,7 +488,7 @@ TEST_OF(f, a_directory_or_symlink_is_never_replaced)
 TEST_OF(f, a_pack_that_appeared_meanwhile_is_kept_and_the_work_too)
 {
 	assert_done(new_builder(f, false));
-	add_file(f, BUILDER_ROOT, "x", 5);
+	add_file(f, PACK_ROOT, "x", 5);
 	write_text(f->path, "faster");
 	assert_int_equal(builder_finish(f->builder, 0, &f->summary, &f->err), -EEXIST);
 	let_go(f);
@@ -498,7 +498,7 @@ TEST_OF(f, a_pack_that_appeared_meanwhile_is_kept_and_the_work_too)
 
 TEST_OF(f, giving_up_leaves_nothing_behind)
 {
-	add_file(f, BUILDER_ROOT, "x", 100000);
+	add_file(f, PACK_ROOT, "x", 100000);
 	expect_names(f, "data.lmdb.partial");
 	let_go(f);
 	expect_names(f, "");
@@ -509,7 +509,7 @@ TEST_OF(f, what_was_discarded_is_closed_once)
 {
 	int fds[16];
 
-	add_file(f, BUILDER_ROOT, "x", 100000);
+	add_file(f, PACK_ROOT, "x", 100000);
 	builder_discard(f->builder);
 	for (int i = 0; i < 16; i++)
 		assert_true((fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0);
@@ -532,7 +532,7 @@ TEST_OF(f, a_second_builder_of_one_pack_is_refused)
 	expect_sentence(f, sentence);
 	expect_names(f, "data.lmdb.partial");
 	f->builder = first;
-	add_file(f, BUILDER_ROOT, "x", 5);
+	add_file(f, PACK_ROOT, "x", 5);
 	finish_and_open(f);
 	expect_file(f, "x", 5);
 }
@@ -540,7 +540,7 @@ TEST_OF(f, a_second_builder_of_one_pack_is_refused)
 static int die_after_a_batch(struct fixture *f, void *unused)
 {
 	(void)unused;
-	add_file(f, BUILDER_ROOT, "old", BATCH * 3 / 2);
+	add_file(f, PACK_ROOT, "old", BATCH * 3 / 2);
 	return raise(SIGKILL);
 }
 
@@ -548,7 +548,7 @@ TEST_OF(f, the_remains_of_a_killed_run_are_written_over)
 {
 	assert_true(WIFSIGNALED(child_status(die_after_a_batch, f, NULL)));
 	assert_done(access(f->partial, F_OK));
-	add_file(f, BUILDER_ROOT, "new", 5);
+	add_file(f, PACK_ROOT, "new", 5);
 	finish_and_open(f);
 	expect_file(f, "new", 5);
 	assert_true(f->summary.pack_bytes < MIB);
@@ -559,7 +559,7 @@ static int finish_for_another_s_name(struct fixture *f, void *unused)
 {
 	(void)unused;
 	assert_done(new_builder(f, false));
-	add_file(f, BUILDER_ROOT, "x", 5);
+	add_file(f, PACK_ROOT, "x", 5);
 	write_text(f->path, "in the way");
 	return builder_finish(f->builder, 0, &f->summary, &f->err) != -EEXIST;
 }
@@ -591,7 +591,7 @@ TEST_OF(f, a_run_that_is_killed_before_it_has_written_a_record_is_begun_anew)
 {
 	assert_true(WIFSIGNALED(child_status(die_behind_the_meta_pages, f, NULL)));
 	assert_done(new_builder(f, false));
-	add_file(f, BUILDER_ROOT, "new", 5);
+	add_file(f, PACK_ROOT, "new", 5);
 	finish_and_open(f);
 	expect_file(f, "new", 5);
 }
@@ -632,7 +632,7 @@ TEST_OF(f, what_is_not_a_run_s_in_place_of_the_partial_file_is_kept)
 	expect_in_the_way(f, f->partial);
 	expect_text(f->partial, "precious");
 	assert_done(unlink(f->partial));
-	add_file(f, BUILDER_ROOT, "x", 5);
+	add_file(f, PACK_ROOT, "x", 5);
 	finish(f);
 	assert_done(rename(f->path, f->partial));
 	expect_in_the_way(f, f->partial);
@@ -661,7 +661,7 @@ TEST_OF(f, what_a_power_failure_left_of_the_first_batch_is_begun_again)
 	int fd;
 
 	snprintf(kept, sizeof(kept), "%s.kept", f->path);
-	add_file(f, BUILDER_ROOT, "x", 5);
+	add_file(f, PACK_ROOT, "x", 5);
 	assert_done(link(f->partial, kept));
 	builder_free(steal_ptr(&f->builder));
 	assert_done(rename(kept, f->partial));

@@ -136,7 +136,7 @@ TEST_OF(f, imbalance_is_that_of_the_classes_with_files)
 	struct class_sizes sizes;
 
 	make(f, paths);
-	add_dir(f, BUILDER_ROOT, "nothing");
+	add_dir(f, PACK_ROOT, "nothing");
 	classes_of(f);
 	assert_done(classes_sizes(&classes, &classes.splits[0], &sizes));
 	assert_int_equal(sizes.filled, 3);

@@ -59,14 +59,14 @@ static uint64_t draw(struct damaging *d)
 static void build_pack(struct fixture *f)
 {
 	char name[LONG_NAME + 1];
-	uint32_t folder, file = 0, deep = BUILDER_ROOT;
+	uint32_t folder, file = 0, deep = PACK_ROOT;
 
-	folder = add_dir(f, BUILDER_ROOT, "folder");
+	folder = add_dir(f, PACK_ROOT, "folder");
 	for (unsigned i = 0; i < FILES; i++) {
 		snprintf(name, sizeof(name), "file %u", i);
-		file = add_file(f, i % 2 ? folder : BUILDER_ROOT, name, i * 337 % 9000);
+		file = add_file(f, i % 2 ? folder : PACK_ROOT, name, i * 337 % 9000);
 	}
-	add_link(f, BUILDER_ROOT, "hard link", file);
+	add_link(f, PACK_ROOT, "hard link", file);
 	add_alias(f, folder, "alias", file);
 	add_symlink(f, folder, "link", "file 1");
 	memset(name, 'n', LONG_NAME);

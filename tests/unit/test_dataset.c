@@ -26,7 +26,7 @@ FIXTURE(f, struct fixture, fixture_setup, fixture_teardown);
 TEST_OF(f, files_of_every_size_come_back)
 {
 	for (size_t i = 0; i < SIZE_COUNT; i++)
-		add_file(f, BUILDER_ROOT, size_name(i), sizes[i]);
+		add_file(f, PACK_ROOT, size_name(i), sizes[i]);
 	finish_and_open(f);
 	for (size_t i = 0; i < SIZE_COUNT; i++)
 		expect_file(f, size_name(i), sizes[i]);
@@ -44,7 +44,7 @@ TEST_OF(f, offsets_are_right_whatever_the_order_of_storing)
 
 	for (unsigned i = 0; i < COUNT; i++) {
 		snprintf(name, sizeof(name), "%04u", i);
-		ids[i] = add_name(f, BUILDER_ROOT, name);
+		ids[i] = add_name(f, PACK_ROOT, name);
 	}
 	for (unsigned i = 0; i < COUNT; i++) {
 		unsigned k = i * 1237 % COUNT;
@@ -65,8 +65,8 @@ TEST_OF(f, a_file_of_70_mib_is_one_record_of_many_extents)
 	struct dataset_extent x;
 	uint64_t first;
 
-	add_file(f, BUILDER_ROOT, "before", 3);
-	add_file(f, BUILDER_ROOT, "movie", 70 * MIB + 1);
+	add_file(f, PACK_ROOT, "before", 3);
+	add_file(f, PACK_ROOT, "movie", 70 * MIB + 1);
 	finish_and_open(f);
 	expect_file(f, "movie", 70 * MIB + 1);
 	first = dataset_first_extent(f->dataset, find(f, "movie"));
@@ -103,10 +103,10 @@ TEST_OF(f, a_file_over_1_gib_is_stored_in_parts)
 		print_message("writes 1.1 GiB: set FOLDFS_TEST_BIG to run it\n");
 		skip();
 	}
-	id = add_name(f, BUILDER_ROOT, "big");
-	add_file(f, BUILDER_ROOT, "small", 10);
+	id = add_name(f, PACK_ROOT, "big");
+	add_file(f, PACK_ROOT, "small", 10);
 	assert_done(builder_store(f->builder, id, &source, &f->err));
-	add_link(f, BUILDER_ROOT, "linked", add_alias(f, BUILDER_ROOT, "alias", id));
+	add_link(f, PACK_ROOT, "linked", add_alias(f, PACK_ROOT, "alias", id));
 	finish_and_open(f);
 	e = dataset_entry(f->dataset, find(f, "big"));
 	assert_int_equal(e.kind, FORMAT_SPLIT);
@@ -133,7 +133,7 @@ TEST_OF(f, folders_behind_the_255th_entry_keep_their_files)
 
 	for (unsigned i = 0; i < 300; i++) {
 		snprintf(name, sizeof(name), "%u", 100 + i);
-		add_file(f, add_dir(f, BUILDER_ROOT, name), "file", 1);
+		add_file(f, add_dir(f, PACK_ROOT, name), "file", 1);
 	}
 	finish_and_open(f);
 	expect_file(f, "100/file", 1);
@@ -143,7 +143,7 @@ TEST_OF(f, folders_behind_the_255th_entry_keep_their_files)
 TEST_OF(f, paths_over_511_bytes_have_hashed_keys)
 {
 	char name[201], path[1300];
-	uint32_t dir = BUILDER_ROOT, ids[6];
+	uint32_t dir = PACK_ROOT, ids[6];
 	size_t len;
 
 	memset(name, 'd', 200);
@@ -170,10 +170,10 @@ TEST_OF(f, what_is_known_of_images_is_kept)
 	struct dataset_image image = {.kind = IMAGE_JPEG, .width = 500, .height = 70000};
 	uint32_t id;
 
-	id = add_file(f, BUILDER_ROOT, "x.jpg", 10);
+	id = add_file(f, PACK_ROOT, "x.jpg", 10);
 	builder_image(f->builder, id, &image);
-	add_file(f, BUILDER_ROOT, "y", 10);
-	add_link(f, BUILDER_ROOT, "z.jpg", id);
+	add_file(f, PACK_ROOT, "y", 10);
+	add_link(f, PACK_ROOT, "z.jpg", id);
 	finish_and_open(f);
 	assert_done(dataset_image(f->dataset, find(f, "z.jpg"), &image));
 	assert_int_equal(image.kind, IMAGE_JPEG);
@@ -191,7 +191,7 @@ TEST_OF(f, times_beyond_64_bits_of_nanoseconds_become_the_nearest)
 	struct dataset_attr attr;
 
 	start(f);
-	builder_attr(f->builder, BUILDER_ROOT, 0755, (struct timespec){.tv_sec = INT64_MAX / 4});
+	builder_attr(f->builder, PACK_ROOT, 0755, (struct timespec){.tv_sec = INT64_MAX / 4});
 	finish_and_open(f);
 	assert_done(dataset_attr(f->dataset, DATASET_ROOT, &attr));
 	assert_int_equal(attr.mtime.tv_sec, INT64_MAX / 1000000000);
@@ -207,9 +207,9 @@ TEST_OF(f, extents_are_numbered_through_in_entry_order)
 	for (unsigned i = 0; i < 300; i++) {
 		snprintf(name, sizeof(name), "%03u", i);
 		if (i % 5 == 4)
-			add_dir(f, BUILDER_ROOT, name);
+			add_dir(f, PACK_ROOT, name);
 		else
-			add_file(f, BUILDER_ROOT, name, i % 5 == 0 ? 0 : i % 97 ? i : 2 * MIB + 1);
+			add_file(f, PACK_ROOT, name, i % 5 == 0 ? 0 : i % 97 ? i : 2 * MIB + 1);
 	}
 	finish_and_open(f);
 	for (uint32_t entry = 1; entry < dataset_entries(f->dataset); entry++) {
@@ -234,7 +234,7 @@ TEST_OF(f, extents_are_checked_in_whatever_pieces)
 	struct iovec iov[3] = {{bytes, 1}, {bytes + 1, 0}, {bytes + 1, 999}};
 	uint64_t extent;
 
-	add_file(f, BUILDER_ROOT, "x", 1000);
+	add_file(f, PACK_ROOT, "x", 1000);
 	finish_and_open(f);
 	extent = dataset_first_extent(f->dataset, find(f, "x"));
 	assert_int_equal(dataset_read(f->dataset, find(f, "x"), bytes, 1000, 0), 1000);
@@ -251,7 +251,7 @@ TEST_OF(f, reads_are_cut_at_the_end_of_the_file_only)
 
 	assert_non_null(have);
 	assert_non_null(want);
-	add_file(f, BUILDER_ROOT, "x", size);
+	add_file(f, PACK_ROOT, "x", size);
 	finish_and_open(f);
 	entry = find(f, "x");
 	assert_int_equal(dataset_read(f->dataset, entry, have, 3 * MIB, 7), size - 7);
@@ -271,7 +271,7 @@ TEST_OF(f, a_changed_byte_spoils_its_extent_and_no_other)
 	uint32_t entry;
 	int fd;
 
-	add_file(f, BUILDER_ROOT, "x", 2 * MIB + 10);
+	add_file(f, PACK_ROOT, "x", 2 * MIB + 10);
 	finish_and_open(f);
 	entry = find(f, "x");
 	x = dataset_extent(f->dataset, dataset_first_extent(f->dataset, entry) + 1);
@@ -380,8 +380,8 @@ static void expect_relocated(struct fixture *f)
 TEST_OF(f, a_tiny_pack_dumped_and_loaded_is_noticed_all_the_same)
 {
 	need_lmdb_tools();
-	add_file(f, BUILDER_ROOT, "a", 5);
-	add_file(f, BUILDER_ROOT, "b", 7);
+	add_file(f, PACK_ROOT, "a", 5);
+	add_file(f, PACK_ROOT, "b", 7);
 	finish(f);
 	rewrite_with_dump_and_load(f);
 	expect_relocated(f);
@@ -399,7 +399,7 @@ static void build_many(struct fixture *f, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		if (i % 100 == 0) {
 			snprintf(name, sizeof(name), "dir%u", i / 100);
-			dir = add_dir(f, i % 200 ? dir : BUILDER_ROOT, name);
+			dir = add_dir(f, i % 200 ? dir : PACK_ROOT, name);
 			memset(name, 'n', 200);
 		}
 		snprintf(name + 190, sizeof(name) - 190, "%05u", i);
@@ -432,10 +432,10 @@ TEST_OF(f, a_pack_that_shrinks_in_compacting_is_read_at_its_new_offsets)
 	uint32_t bad;
 
 	need_lmdb_tools();
-	bad = add_name(f, BUILDER_ROOT, "bad");
+	bad = add_name(f, PACK_ROOT, "bad");
 	assert_int_equal(store_bytes(f, bad, "bad", 20 * MIB, 1), -EIO);
 	builder_drop(f->builder, bad);
-	add_file(f, BUILDER_ROOT, "good", 10000);
+	add_file(f, PACK_ROOT, "good", 10000);
 	finish(f);
 	rewrite_with_copy(f);
 	expect_relocated(f);
@@ -478,7 +478,7 @@ TEST_OF(f, of_many_lost_records_the_first_are_named)
 	char name[2] = "a";
 
 	for (; *name <= 'g'; (*name)++)
-		add_file(f, BUILDER_ROOT, name, *name == 'b' ? 0 : 10);
+		add_file(f, PACK_ROOT, name, *name == 'b' ? 0 : 10);
 	finish(f);
 	for (*name = 'b'; *name <= 'c'; (*name)++)
 		lose_record(f, name);

@@ -16,9 +16,9 @@ static void build_base(struct both *t, const char *a)
 	uint32_t id;
 
 	start(&t->base);
-	id = add_name(&t->base, BUILDER_ROOT, "a");
+	id = add_name(&t->base, PACK_ROOT, "a");
 	store(&t->base, id, a, 3000);
-	add_file(&t->base, BUILDER_ROOT, "b", 3000);
+	add_file(&t->base, PACK_ROOT, "b", 3000);
 	finish_and_open(&t->base);
 }
 
@@ -34,9 +34,9 @@ static void build_delta(struct both *t, struct dataset *base)
 	assert_done(builder_new(&params, &t->delta.builder, &t->delta.err));
 	for (uint32_t i = 0; i < 2; i++)
 		assert_done(builder_refer(t->delta.builder,
-					  add_name(&t->delta, BUILDER_ROOT, names[i]), i + 1, false,
+					  add_name(&t->delta, PACK_ROOT, names[i]), i + 1, false,
 					  &t->delta.err));
-	add_file(&t->delta, BUILDER_ROOT, "new", 100);
+	add_file(&t->delta, PACK_ROOT, "new", 100);
 	finish_and_open(&t->delta);
 }
 

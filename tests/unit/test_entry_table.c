@@ -87,9 +87,9 @@ TEST_OF(f, of_files_with_one_hash_that_with_the_bytes_is_found)
 	SCOPE(number_table_release) struct number_table table = {0};
 	uint32_t x, y, longer;
 
-	longer = add_file(f, BUILDER_ROOT, "x longer", LEN + 1);
-	x = add_file(f, BUILDER_ROOT, "x", LEN);
-	y = add_file(f, BUILDER_ROOT, "y", LEN);
+	longer = add_file(f, PACK_ROOT, "x longer", LEN + 1);
+	x = add_file(f, PACK_ROOT, "x", LEN);
+	y = add_file(f, PACK_ROOT, "y", LEN);
 	assert_done(number_table_add(&table, 5, longer));
 	assert_done(number_table_add(&table, 5, x));
 	assert_done(number_table_add(&table, 5, y));
@@ -104,7 +104,7 @@ TEST_OF(f, a_failure_to_compare_is_told)
 {
 	SCOPE(number_table_release) struct number_table table = {0};
 
-	assert_done(number_table_add(&table, 5, add_name(f, BUILDER_ROOT, "without its bytes")));
+	assert_done(number_table_add(&table, 5, add_name(f, PACK_ROOT, "without its bytes")));
 	assert_int_equal(seek(f, &table, 5, "x", LEN), -EINVAL);
 }
 
@@ -134,7 +134,7 @@ TEST_OF(f, every_path_leads_to_its_own_entry)
 	char path[32];
 	uint32_t entry, folder;
 
-	folder = add_dir(f, BUILDER_ROOT, "d");
+	folder = add_dir(f, PACK_ROOT, "d");
 	for (unsigned i = 0; i < count; i++) {
 		snprintf(path, sizeof(path), "d/%u", i);
 		add_one(f, &map, folder, path);

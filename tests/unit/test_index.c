@@ -100,9 +100,9 @@ TEST_OF(f, names_that_lead_astray_are_refused)
 
 TEST_OF(f, of_names_that_begin_with_a_dot_two_are_refused)
 {
-	add_file(f, BUILDER_ROOT, ".a", 1);
-	add_file(f, BUILDER_ROOT, "..a", 2);
-	add_file(f, BUILDER_ROOT, "...", 3);
+	add_file(f, PACK_ROOT, ".a", 1);
+	add_file(f, PACK_ROOT, "..a", 2);
+	add_file(f, PACK_ROOT, "...", 3);
 	finish_and_open(f);
 	expect_file(f, ".a", 1);
 	expect_file(f, "..a", 2);
@@ -471,7 +471,7 @@ TEST_OF(f, a_key_longer_than_lmdb_allows_is_no_path)
 	int fd;
 
 	memset(slashes, '/', sizeof(slashes));
-	add_file(f, BUILDER_ROOT, "a", sizeof(slashes));
+	add_file(f, PACK_ROOT, "a", sizeof(slashes));
 	finish(f);
 	assert_done(chmod(f->path, 0644));
 	fd = open(f->path, O_RDWR);

@@ -283,8 +283,8 @@ TEST_OF(f, hard_links_count_as_their_file)
 {
 	uint32_t a, b, file;
 
-	a = add_dir(f, BUILDER_ROOT, "a");
-	b = add_dir(f, BUILDER_ROOT, "b");
+	a = add_dir(f, PACK_ROOT, "a");
+	b = add_dir(f, PACK_ROOT, "b");
 	file = add_file(f, a, "1.jpg", 100);
 	add_file(f, b, "0.jpg", 100);
 	add_link(f, b, "9.jpg", file);
@@ -297,8 +297,8 @@ TEST_OF(f, aliases_count_as_files_of_their_own)
 {
 	uint32_t a, b, file;
 
-	a = add_dir(f, BUILDER_ROOT, "a");
-	b = add_dir(f, BUILDER_ROOT, "b");
+	a = add_dir(f, PACK_ROOT, "a");
+	b = add_dir(f, PACK_ROOT, "b");
 	file = add_file(f, a, "1.jpg", 1000);
 	add_file(f, b, "0.jpg", 1000);
 	add_alias(f, b, "9.jpg", file);

@@ -19,16 +19,16 @@ static void make_pack(struct fixture *f)
 {
 	uint32_t a, b;
 
-	a = add_dir(f, BUILDER_ROOT, "a");
+	a = add_dir(f, PACK_ROOT, "a");
 	b = add_dir(f, a, "b");
 	add_file(f, b, "file", 10);
 	add_file(f, a, "..odd", 1);
-	add_symlink(f, BUILDER_ROOT, "dir", "a");
-	add_symlink(f, BUILDER_ROOT, "to-file", "a/b/file");
+	add_symlink(f, PACK_ROOT, "dir", "a");
+	add_symlink(f, PACK_ROOT, "to-file", "a/b/file");
 	add_symlink(f, a, "chain", "../to-file");
-	add_symlink(f, BUILDER_ROOT, "out", "/proc/meminfo");
-	add_symlink(f, BUILDER_ROOT, "nowhere", "missing");
-	add_symlink(f, BUILDER_ROOT, "loop", "loop");
+	add_symlink(f, PACK_ROOT, "out", "/proc/meminfo");
+	add_symlink(f, PACK_ROOT, "nowhere", "missing");
+	add_symlink(f, PACK_ROOT, "loop", "loop");
 	finish_and_open(f);
 }
 

@@ -55,13 +55,13 @@ static void add_rest(struct fixture *f, const uint32_t *ids)
 	memset(target, 'x', TARGET);
 	for (unsigned i = 0; i < LINKS; i++) {
 		snprintf(name, sizeof(name), "link%u", i);
-		add_link(f, BUILDER_ROOT, name, ids[i * 20]);
+		add_link(f, PACK_ROOT, name, ids[i * 20]);
 	}
 	for (unsigned i = 0; i < TARGETS; i++) {
-		struct builder_entry entry;
+		struct pack_entry entry;
 
 		snprintf(name, sizeof(name), "sym%u", i);
-		entry = entry_of(FORMAT_SYMLINK, BUILDER_ROOT, name, strlen(name));
+		entry = entry_of(FORMAT_SYMLINK, PACK_ROOT, name, strlen(name));
 		entry.target = target;
 		entry.target_len = TARGET;
 		add(f, &entry);
@@ -144,9 +144,9 @@ static int build_on(struct fixture *f, struct build *build)
 
 	if (r < 0)
 		return r;
-	dir = add_dir(f, BUILDER_ROOT, "dir");
+	dir = add_dir(f, PACK_ROOT, "dir");
 	if (build->folder)
-		add_dir(f, BUILDER_ROOT, "a");
+		add_dir(f, PACK_ROOT, "a");
 	for (unsigned i = 0; i < FILES; i++) {
 		snprintf(name, sizeof(name), "%05u", i);
 		if (i != build->hole)
@@ -394,7 +394,7 @@ TEST_OF(f, files_that_are_gone_at_the_end_are_told)
 
 	run_up_to(f, 500);
 	assert_done(build_new(f, &whole, true));
-	dir = add_dir(f, BUILDER_ROOT, "dir");
+	dir = add_dir(f, PACK_ROOT, "dir");
 	id = add_name(f, dir, "00000");
 	assert_int_equal(store_bytes(f, id, "00000", 5, 0), -ESTALE);
 	assert_done(builder_drop(f->builder, id));
@@ -579,12 +579,12 @@ static int build_big(struct fixture *f, struct big big)
 
 	if (r < 0)
 		return r;
-	id = add_name(f, BUILDER_ROOT, "a");
+	id = add_name(f, PACK_ROOT, "a");
 	if (builder_resumed(f->builder, id, 1, &past, &f->err) == 0) {
 		builder_mark(f->builder, 1, NULL, 0);
 		store(f, id, "a", 100000);
 	}
-	id = add_name(f, BUILDER_ROOT, "big");
+	id = add_name(f, PACK_ROOT, "big");
 	r = builder_resumed(f->builder, id, 2, &past, &f->err);
 	if (r == 0) {
 		builder_mark(f->builder, 2, NULL, 0);
@@ -592,7 +592,7 @@ static int build_big(struct fixture *f, struct big big)
 	}
 	if (r < 0)
 		return r;
-	id = add_name(f, BUILDER_ROOT, "c");
+	id = add_name(f, PACK_ROOT, "c");
 	if (builder_resumed(f->builder, id, 3, &past, &f->err) == 0)
 		store(f, id, "c", 100000);
 	return builder_finish(f->builder, 0, &f->summary, &f->err);
@@ -652,12 +652,12 @@ TEST_OF(f, a_file_in_parts_that_fails_is_taken_out_whenever)
 		big.fails_at = 500 * MIB;
 	}
 	assert_done(build_new(f, &whole, true));
-	id = add_name(f, BUILDER_ROOT, "a");
+	id = add_name(f, PACK_ROOT, "a");
 	assert_int_equal(builder_resumed(f->builder, id, 1, &(struct builder_past){0}, &f->err), 1);
-	id = add_name(f, BUILDER_ROOT, "big");
+	id = add_name(f, PACK_ROOT, "big");
 	assert_int_equal(builder_resumed(f->builder, id, 2, &(struct builder_past){0}, &f->err), 0);
 	assert_done(builder_drop(f->builder, id));
-	add_file(f, BUILDER_ROOT, "c", 100000);
+	add_file(f, PACK_ROOT, "c", 100000);
 	finish_and_open(f);
 	expect_faults(f, "");
 	assert_int_equal(dataset_entries(f->dataset), 3);

@@ -140,7 +140,7 @@ static void tell(struct fixture *f, struct buf *ret)
 	SCOPE(buf_release) struct buf path = BUF_INIT, first = BUF_INIT;
 
 	for (uint32_t id = 1; id < f->counts.entries; id++) {
-		struct builder_entry e = builder_entry(f->builder, id);
+		struct pack_entry e = builder_entry(f->builder, id);
 
 		assert_done(builder_path(f->builder, id, &path));
 		buf_adds(ret, path.data);
@@ -174,7 +174,7 @@ TEST_OF(f, an_empty_folder_is_its_root_alone)
 {
 	expect(f, "");
 	assert_int_equal(f->counts.entries, 1);
-	assert_int_equal(builder_kind(f->builder, BUILDER_ROOT), FORMAT_DIRECTORY);
+	assert_int_equal(builder_kind(f->builder, PACK_ROOT), FORMAT_DIRECTORY);
 	assert_int_equal(f->counts.files, 0);
 }
 
@@ -198,7 +198,7 @@ TEST_OF(f, the_order_does_not_depend_on_the_order_of_creation)
 TEST_OF(f, sizes_modes_and_times_are_kept)
 {
 	const struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = -86400, .tv_nsec = 999999999}};
-	struct builder_entry entry;
+	struct pack_entry entry;
 
 	make(f, "x=4711 y=1");
 	assert_done(fchmodat(f->root, "x", 01640, 0));
@@ -361,7 +361,7 @@ TEST_OF(f, many_threads_find_what_one_does)
 	first = steal_ptr(&f->builder);
 	expect(f, alone.data);
 	for (uint32_t id = 1; id < f->counts.entries; id++) {
-		struct builder_entry a = builder_entry(first, id), b;
+		struct pack_entry a = builder_entry(first, id), b;
 
 		b = builder_entry(f->builder, id);
 		assert_int_equal(date_of(a.mtime), date_of(b.mtime));

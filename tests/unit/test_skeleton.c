@@ -79,11 +79,11 @@ static void world_setup(struct world *w)
 	uint32_t a, b;
 
 	fixture_setup(&w->pack);
-	a = add_dir(&w->pack, BUILDER_ROOT, "a");
+	a = add_dir(&w->pack, PACK_ROOT, "a");
 	b = add_dir(&w->pack, a, "b");
 	add_dir(&w->pack, b, "c");
 	add_symlink(&w->pack, a, "link", "b");
-	add_dir(&w->pack, BUILDER_ROOT, "z");
+	add_dir(&w->pack, PACK_ROOT, "z");
 	finish_and_open(&w->pack);
 	w->tree = (struct tree){.dataset = w->pack.dataset, .uid = getuid(), .umask = 0};
 	w->skeleton = SKELETON_NONE;

@@ -98,7 +98,7 @@ static int has_same_bytes(struct finished *finished, uint32_t number, bool read)
 static int is_in_pack(struct finished *finished, const struct builder *found, uint32_t id)
 {
 	struct dataset *pack = finished->pack;
-	const struct builder_entry entry = builder_entry(found, builder_file(found, id));
+	const struct pack_entry entry = builder_entry(found, builder_file(found, id));
 	struct dataset_entry packed;
 	struct dataset_attr attr;
 	uint32_t number;

@@ -70,7 +70,7 @@ enum { LINK_STAYS, LINK_LEAVES, LINK_DANGLES };
 static int look_at_link(const struct builder *builder, uint32_t id,
 			const struct number_table *dropped, struct link *link)
 {
-	struct builder_entry entry;
+	struct pack_entry entry;
 	uint32_t file;
 	int r;
 
@@ -160,7 +160,7 @@ static int name_one_folder(struct create *create)
 		bool folder = builder_kind(builder, id) == FORMAT_DIRECTORY;
 
 		has_folders |= found && parent == found && folder;
-		if (parent != BUILDER_ROOT || builder_is_dropped(builder, id))
+		if (parent != PACK_ROOT || builder_is_dropped(builder, id))
 			continue;
 		if (found || !folder)
 			return 0;

@@ -99,11 +99,11 @@ static int make_folder(struct create *create, struct number_table *folders, cons
 		       size_t len, struct err *err)
 {
 	const char *slash = memrchr(path, '/', len), *name = slash ? slash + 1 : path;
-	struct builder_entry entry = {.kind = FORMAT_DIRECTORY,
-				      .parent = BUILDER_ROOT,
-				      .name = name,
-				      .name_len = (size_t)(path + len - name),
-				      .mode = 0755};
+	struct pack_entry entry = {.kind = FORMAT_DIRECTORY,
+				   .parent = PACK_ROOT,
+				   .name = name,
+				   .name_len = (size_t)(path + len - name),
+				   .mode = 0755};
 	uint32_t id;
 	int r = entry_table_find_path(folders, create->builder, path, len, &id);
 

@@ -52,7 +52,7 @@ static int source_open(struct import_dir *dir, struct dirstack *stack, const str
 		       struct source *source)
 {
 	const char *slash = strrchr(item->path.data, '/');
-	struct builder_entry entry = builder_entry(dir->params.builder, item->id);
+	struct pack_entry entry = builder_entry(dir->params.builder, item->id);
 	int follow = dir->params.scan.follow ? 0 : O_NOFOLLOW, directory;
 	int r = dirstack_enter(stack, entry.parent, &directory);
 
@@ -149,7 +149,7 @@ static void dir_close(struct import *import, struct item *item)
 static int dir_next(struct import *import, struct item *item)
 {
 	struct import_dir *dir = dir_of(import);
-	struct builder_entry entry;
+	struct pack_entry entry;
 
 	if (dir->at == dir->end)
 		return 1;

@@ -27,7 +27,7 @@ static struct import_packs *packs_of(struct import *import)
 
 /* --- entries ---------------------------------------------------------------------------------- */
 
-static int append_packed(struct import_packs *packs, uint32_t e, struct builder_entry *to,
+static int append_packed(struct import_packs *packs, uint32_t e, struct pack_entry *to,
 			 struct err *err)
 {
 	struct dataset *dataset = packs->params.dataset;
@@ -50,7 +50,7 @@ static int append_packed(struct import_packs *packs, uint32_t e, struct builder_
 /* Adds the folders above an entry, from the root on, which is there. */
 static int add_folders(struct import_packs *packs, uint32_t e, struct err *err)
 {
-	struct builder_entry folder = {.kind = FORMAT_DIRECTORY};
+	struct pack_entry folder = {.kind = FORMAT_DIRECTORY};
 	const struct dataset_entry entry = dataset_entry(packs->params.dataset, e);
 	int r;
 
@@ -85,7 +85,7 @@ static int take_entry(struct import_packs *packs, uint32_t e, bool links, struct
 	const struct filter *filter = packs->params.filter;
 	const struct dataset_entry entry = dataset_entry(dataset, e);
 	bool folder = entry.kind == FORMAT_DIRECTORY;
-	struct builder_entry to = {.size = entry.size};
+	struct pack_entry to = {.size = entry.size};
 	struct ranked place = {.number = e};
 	int r;
 
@@ -203,7 +203,7 @@ static int list_places(struct import_packs *packs, struct err *err)
 	if (!packs->ids || !packs->order)
 		return -ENOMEM;
 	memset(packs->ids, 0xff, entries * sizeof(*packs->ids));
-	packs->ids[DATASET_ROOT] = BUILDER_ROOT;
+	packs->ids[DATASET_ROOT] = PACK_ROOT;
 	packs->import.entries = 1;
 	for (uint32_t e = 0; e < entries; e++)
 		packs->order[e] = e;
@@ -213,7 +213,7 @@ static int list_places(struct import_packs *packs, struct err *err)
 		r = dataset_attr(dataset, DATASET_ROOT, &attr);
 	if (r < 0)
 		return r;
-	builder_attr(packs->params.builder, BUILDER_ROOT, attr.mode, attr.mtime);
+	builder_attr(packs->params.builder, PACK_ROOT, attr.mode, attr.mtime);
 	r = take_entries(packs, false, err);
 	if (r == 0)
 		r = take_entries(packs, true, err);

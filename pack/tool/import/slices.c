@@ -213,7 +213,7 @@ static void mark_entries(const struct slices *slices, uint32_t slice, bool *has)
 		filled[parent] = true;
 		has[parent] |= has[id];
 	}
-	has[BUILDER_ROOT] = true;
+	has[PACK_ROOT] = true;
 }
 
 int slices_add(const struct slices *slices, uint32_t slice, struct builder *builder,
@@ -223,7 +223,7 @@ int slices_add(const struct slices *slices, uint32_t slice, struct builder *buil
 	SCOPE_FREE bool *has = calloc(2 * entries, sizeof(*has));
 	SCOPE_FREE uint32_t *copies = calloc(entries, sizeof(*copies));
 	SCOPE_FREE uint32_t *files = calloc(slices->counts.files + 1, sizeof(*files));
-	struct builder_entry entry = builder_entry(slices->entries, BUILDER_ROOT);
+	struct pack_entry entry = builder_entry(slices->entries, PACK_ROOT);
 	struct scan_counts counts = {.entries = 1};
 	char name[FORMAT_NAME_MAX + 1];
 	int r = 0;
@@ -231,7 +231,7 @@ int slices_add(const struct slices *slices, uint32_t slice, struct builder *buil
 	if (!has || !copies || !files)
 		return -ENOMEM;
 	mark_entries(slices, slice, has);
-	builder_attr(builder, BUILDER_ROOT, entry.mode, entry.mtime);
+	builder_attr(builder, PACK_ROOT, entry.mode, entry.mtime);
 	for (uint32_t id = 1; r == 0 && id < entries; id++) {
 		if (!has[id])
 			continue;

@@ -110,7 +110,7 @@ CONVERSION, OF_CONVERSION = "loaders, conversion", ("converting", "size", "lines
 SHOWN = (
     ("disk", CELLS[0], ("epoch 1", "epoch 2", "processors", "peak memory")),
     ("decoded", CELLS[1], ("epoch 1",)),
-    ("S3", CELLS[2], ("first batch", "epoch 1", "fetched")),
+    ("S3", CELLS[2], ("first batch", "epoch 1", "epoch 2", "fetched")),
     ("a tenth", CELLS[4], ("epoch 1",)),
     ("shuffle", CELLS[0], ("neighbours apart", "classes in 256")),
 )

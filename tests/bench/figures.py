@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """figures.py [--check] [REPORT.csv...]: the figures of README.md, doc/measured.md and
-doc/compare.md, and their chart, made of doc/results.csv, which has the rounds and the machine.
+doc/compare.md, and their charts, made of doc/results.csv, which has the rounds and the machine.
 
 A REPORT.csv is what `make bench` leaves: its figures replace those in doc/results.csv, of what the
 pages show. --check changes nothing and prints what does not agree: status 1."""
@@ -19,12 +19,12 @@ import cases_epochs
 import cases_foreign
 import cases_loaders
 import cases_remote
-from charts import Ratios, Row, chart
+from charts import Bars, Ratios, Row, chart
 from harness import SQUASHFUSE
 from report import FILES_READ, LOOSE, OURS, between, number, times
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS, CHART = "doc/results.csv", "doc/gain.svg"
+RESULTS, CHART, LOADERS_CHART = "doc/results.csv", "doc/gain.svg", "doc/loaders.svg"
 COLUMNS = ("section", "measure", "unit", "system", "values", "date", "machine",
            "commit")
 DEVICES = {"hdd": "hard disk, 120 requests/s", "gp3": "cloud volume, 3,000 requests/s",
@@ -271,6 +271,18 @@ def picture(results):
     return chart("epochs of a DataLoader over foldfs, compared", [Ratios(groups, "the same rate")])
 
 
+def loaders_picture(results):
+    """Rates, a panel for each column of them."""
+    panels = []
+    for heading, section, measure in LOADERS:
+        found = {system: results.get(section, measure, system) for system in cases_loaders.SYSTEMS}
+        rows = [Row(system, one.median, min(one.values), max(one.values),
+                    system in cases_loaders.OF_FOLDFS) for system, one in found.items() if one]
+        if rows and "images/s" in heading:
+            panels.append(Bars(heading, sorted(rows, key=lambda row: -row.median)))
+    return chart("images/s of foldfs and of other loaders", panels, columns=2)
+
+
 def filled(text, blocks):
     """The text, with each block between its two marks."""
     for name, lines in blocks.items():
@@ -289,7 +301,7 @@ def made(results):
     blocks = {"README.md": {"gain": summary(results)},
               "doc/compare.md": {"loaders": loaders(results)},
               "doc/measured.md": {"front": table(results, FRONT), **tables}}
-    return {CHART: picture(results),
+    return {CHART: picture(results), LOADERS_CHART: loaders_picture(results),
             **{file: filled((ROOT / file).read_text(), found) for file, found in blocks.items()}}
 
 

@@ -1,6 +1,7 @@
 """A pack in an object store: an epoch of an unmodified DataLoader through a mount of its URL, with
 the oracle and without, beside a Dataset that GETs a file at a time, and curl with the ranges that
-foldfs asked for; and with a disk cache, while the order is not known."""
+foldfs asked for; and with a disk cache, while the order is not known. And the files as loose
+objects, through mounts of their bucket."""
 
 import os
 import subprocess
@@ -10,7 +11,8 @@ import time
 import machine
 import store
 from harness import Failed
-from mounts import Mount
+from mounts import Mount, MountError
+from peers import command_missing
 from report import OURS, Measure, Target
 
 DELAY_MS, RATE_MB = 30, 50  # remote.md: a store in the same region
@@ -23,6 +25,18 @@ KNOWN = f"{STORE}, seed 42"
 WITH_CACHE = f"{STORE}, {OFF}, a disk cache that holds all"
 AGAIN = "epoch from the disk cache, nothing in memory"
 PARALLEL, CURLS, TOGETHER = 128, 4, 250
+# Others' mounts of a bucket, with all that they can keep of its names. AWS_CA_BUNDLE ends rclone.
+BUCKETS = {
+    "s3fs": lambda far: [
+        "s3fs", "-o", f"url={far.url},use_path_request_style,public_bucket=1,listobjectsv2,ro",
+        "-o", "max_stat_cache_size=2000000,stat_cache_expire=86400"],
+    "rclone": lambda far: [
+        "env", "-u", "AWS_CA_BUNDLE", "rclone", "mount", "--daemon", "--read-only",
+        "--config=/dev/null", "--s3-provider=Other", f"--s3-endpoint={far.url}",
+        "--s3-list-version=2", "--use-server-modtime", "--dir-cache-time=24h",
+        "--vfs-read-chunk-size=0"],
+}
+PART = 1000  # files that those read: an epoch would take minutes
 
 
 class Epoch:
@@ -136,6 +150,21 @@ def unknown(bench, far, tree):
     return [first, again]
 
 
+def others(bench, far, name, rate, ready):
+    """What mounts a bucket, too, once a round."""
+    for system, command in BUCKETS.items():
+        why = command_missing(system)
+        if not why:
+            try:
+                with Mount(command(far), f":s3:{name}" if system == "rclone" else name) as mount:
+                    rate.add(system, read(bench, mount.path, "--files", PART).rate)
+                    ready.add(system, mount.ready_s)
+                continue
+            except (MountError, subprocess.CalledProcessError) as error:
+                why = str(error)
+        rate.absent[system] = ready.absent[system] = why
+
+
 def loose(bench, far, tree):
     """The same files as loose objects, and their pack."""
     name = os.path.basename(tree.root)
@@ -153,6 +182,8 @@ def loose(bench, far, tree):
                 epoch = read(bench, tree.list, "--store", f"{far.url}/{name}", "--seed", seed)
                 rate.add(GETS, epoch.rate)
                 before.add(GETS, epoch.rate)
+                if seed == 42:
+                    others(bench, far, name, rate, ready)
                 continue
             options = ["--oracle=off"] if system == OFF else []
             what = url_of(far, tree) if system == PACKED else f"s3://{name}/"

@@ -35,6 +35,7 @@ http {{
         listen 127.0.0.1:{port} backlog=1024 reuseport;
         location / {{
             root {folder};
+            try_files $uri =404;  # a folder is no object
             limit_rate {rate}m;
             access_by_lua_block {{ ngx.sleep({delay}) {lister} }}
         }}

@@ -6,8 +6,8 @@ local function load_names(path)
     for line in io.lines(path) do
         local key, size, time, tag = line:match("^(.*)\t(%d+)\t(%S+)\t(%S+)$")
         all[#all + 1] = {key, string.format(
-            "<Contents><Key>%s</Key><LastModified>%s</LastModified><ETag>%s</ETag>" ..
-            "<Size>%s</Size></Contents>", ngx.escape_uri(key), time, tag:gsub('"', "&quot;"), size)}
+            "</Key><LastModified>%s</LastModified><ETag>%s</ETag><Size>%s</Size></Contents>",
+            time, tag:gsub('"', "&quot;"), size)}
     end
     return all
 end
@@ -28,9 +28,15 @@ return function(path, page)
     local args = ngx.req.get_uri_args()
     local prefix, token = args.prefix or "", args["continuation-token"]
     local at, found = first(prefix), 0
-    local out = {"<ListBucketResult><EncodingType>url</EncodingType>"}
+    local encoded = args["encoding-type"] == "url"
+    local out = {"<ListBucketResult>", encoded and "<EncodingType>url</EncodingType>" or ""}
     local function goes_on()
         return at <= #all and all[at][1]:sub(1, #prefix) == prefix
+    end
+
+    local function written(name)
+        return encoded and ngx.escape_uri(name) or
+            name:gsub("[&<>]", {["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;"})
     end
 
     if args["start-after"] then at = math.max(at, first(args["start-after"] .. "\0")) end
@@ -39,11 +45,11 @@ return function(path, page)
         local key = all[at][1]
         local slash = args.delimiter and key:find(args.delimiter, #prefix + 1, true)
         if slash then
-            out[#out + 1] = "<CommonPrefixes><Prefix>" .. ngx.escape_uri(key:sub(1, slash)) ..
+            out[#out + 1] = "<CommonPrefixes><Prefix>" .. written(key:sub(1, slash)) ..
                 "</Prefix></CommonPrefixes>"
             at = first(key:sub(1, slash) .. "\255")
         else
-            out[#out + 1] = all[at][2]
+            out[#out + 1] = "<Contents><Key>" .. written(key) .. all[at][2]
             at = at + 1
         end
         found = found + 1

@@ -21,7 +21,7 @@ check="$demo libcmocka-dev clang clang-format lmdb-utils mandoc python3-pytest p
     zsh fish"
 cluster="python3-pytest nginx-light libnginx-mod-http-lua iproute2 openssl"
 analyze='clang-tidy cppcheck'
-bench="$demo squashfuse squashfs-tools erofs-utils fio python3-lmdb"
+bench="$demo squashfuse squashfs-tools erofs-utils fio python3-lmdb s3fs rclone"
 
 case $purpose in
 build) packages="$build" ;;

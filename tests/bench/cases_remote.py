@@ -25,18 +25,7 @@ KNOWN = f"{STORE}, seed 42"
 WITH_CACHE = f"{STORE}, {OFF}, a disk cache that holds all"
 AGAIN = "epoch from the disk cache, nothing in memory"
 PARALLEL, CURLS, TOGETHER = 128, 4, 250
-# Others' mounts of a bucket, with all that they can keep of its names. AWS_CA_BUNDLE ends rclone.
-BUCKETS = {
-    "s3fs": lambda far: [
-        "s3fs", "-o", f"url={far.url},use_path_request_style,public_bucket=1,listobjectsv2,ro",
-        "-o", "max_stat_cache_size=2000000,stat_cache_expire=86400"],
-    "rclone": lambda far: [
-        "env", "-u", "AWS_CA_BUNDLE", "rclone", "mount", "--daemon", "--read-only",
-        "--config=/dev/null", "--s3-provider=Other", f"--s3-endpoint={far.url}",
-        "--s3-list-version=2", "--use-server-modtime", "--dir-cache-time=24h",
-        "--vfs-read-chunk-size=0"],
-}
-PART = 1000  # files that those read: an epoch would take minutes
+PART = 1000  # files that others' mounts of a bucket read: an epoch would take minutes
 
 
 class Epoch:
@@ -150,19 +139,16 @@ def unknown(bench, far, tree):
     return [first, again]
 
 
-def others(bench, far, name, rate, ready):
-    """What mounts a bucket, too, once a round."""
-    for system, command in BUCKETS.items():
-        why = command_missing(system)
-        if not why:
-            try:
-                with Mount(command(far), f":s3:{name}" if system == "rclone" else name) as mount:
-                    rate.add(system, read(bench, mount.path, "--files", PART).rate)
-                    ready.add(system, mount.ready_s)
-                continue
-            except (MountError, subprocess.CalledProcessError) as error:
-                why = str(error)
-        rate.absent[system] = ready.absent[system] = why
+def others(url, name):
+    """Others' mounts of a bucket, with all that they can keep of its names: {system: (command,
+    source)}. AWS_CA_BUNDLE ends rclone."""
+    return {
+        "s3fs": (["s3fs", "-o", f"url={url},use_path_request_style,public_bucket=1", "-o",
+                  "listobjectsv2,ro,max_stat_cache_size=2000000,stat_cache_expire=86400"], name),
+        "rclone": (["env", "-u", "AWS_CA_BUNDLE", "rclone", "mount", "--daemon", "--read-only",
+                    "--config=/dev/null", "--s3-provider=Other", f"--s3-endpoint={url}",
+                    "--s3-list-version=2", "--use-server-modtime", "--dir-cache-time=24h",
+                    "--vfs-read-chunk-size=0"], f":s3:{name}")}
 
 
 def loose(bench, far, tree):
@@ -170,6 +156,9 @@ def loose(bench, far, tree):
     name = os.path.basename(tree.root)
     command = [bench.foldfs, f"--pool={int(MEMORY * tree.bytes)}", "--anonymous",
                f"--endpoint={far.url}", "--relist"]
+    ours = {OURS: (command, f"s3://{name}/"), OFF: ([*command, "--oracle=off"], f"s3://{name}/"),
+            PACKED: (command, url_of(far, tree))}
+    theirs = others(far.url, name)
     for seed in 42, "drawn":
         title = f"{STORE}, loose objects, seed {seed}"
         rate = Measure(title, "epoch", "files/s", (Target(8, GETS), Target(0.7, PACKED)), "remote")
@@ -177,21 +166,25 @@ def loose(bench, far, tree):
                          "remote")
         ready = Measure(title, "mount", "s", (Target(2, at_least=False, text="at most 2 s"),),
                         "remote")
-        for _, system in bench.turns((OURS, OFF, PACKED, GETS)):
+        for _, system in bench.turns((*ours, GETS, *(theirs if seed == 42 else ()))):
             if system == GETS:
                 epoch = read(bench, tree.list, "--store", f"{far.url}/{name}", "--seed", seed)
                 rate.add(GETS, epoch.rate)
                 before.add(GETS, epoch.rate)
-                if seed == 42:
-                    others(bench, far, name, rate, ready)
-                continue
-            options = ["--oracle=off"] if system == OFF else []
-            what = url_of(far, tree) if system == PACKED else f"s3://{name}/"
-            with Mount([*command, *options], what) as mount:
-                epoch = read(bench, mount.path, "--seed", seed)
-            (before if system == OFF else rate).add(OURS if system == OFF else system, epoch.rate)
-            if system == OURS:
-                ready.add(OURS, mount.ready_s)
+            elif system in theirs:
+                try:
+                    with Mount(*theirs[system]) as mount:
+                        rate.add(system, read(bench, mount.path, "--files", PART).rate)
+                        ready.add(system, mount.ready_s)
+                except (MountError, OSError, subprocess.SubprocessError) as error:
+                    rate.absent[system] = command_missing(system) or str(error)
+            else:
+                with Mount(*ours[system]) as mount:
+                    epoch = read(bench, mount.path, "--seed", seed)
+                (before if system == OFF else rate).add(OURS if system == OFF else system,
+                                                        epoch.rate)
+                if system == OURS:
+                    ready.add(OURS, mount.ready_s)
         yield from (rate, before, ready)
 
 

@@ -72,7 +72,7 @@ def describe(directory, foldfs):
     cpu = fields("/proc/cpuinfo")
     memory = int(fields("/proc/meminfo")["MemTotal"].split()[0]) / 2**20
     packages = ("squashfuse", "squashfs-tools", "erofs-utils", "python3-lmdb", "python3-torch",
-                "python3-torchvision", "fio")
+                "python3-torchvision", "fio", "s3fs", "rclone")
     return [
         ("date", datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")),
         ("machine", f"{os.cpu_count()} x {cpu.get('model name', platform.machine())}, "

@@ -1,5 +1,5 @@
-"""The recipes of foldfs-remote(7) by which packs go to a store as they are made, with the tools
-themselves. Those that are not installed are skipped. gsutil moves to S3 as well."""
+"""The recipe of foldfs-remote(7) by which packs go to a store as they are made, with the tools that it
+names. Those that are not installed are skipped. gsutil moves to S3 as well."""
 
 import os
 import re
@@ -41,17 +41,22 @@ def cook(moto, place, monkeypatch):
     for number in range(4):
         trees.write(place / f"train/class{number % 2}/{number}.bin", trees.noise(number, 700_000))
 
-    def cook(tool):
-        command = re.search(rf"^foldpack (create .* --shard-done='{tool} .*')$", PAGE, re.M)[1]
-        command = command.replace("=20G", "=1M").replace("gs://", "s3://")
-        run("sh", "-c", f"exec {FOLDPACK} {command}", cwd=place)
+    def cook(move, target):
+        assert f".Ql {move}" in PAGE
+        recipe = re.search(r"^foldpack (create .* --shard-done=)'(aws .*)'$", PAGE, re.M)
+        create = recipe[1].replace("=20G", "=1M")
+        command = recipe[2] if move == "aws s3 mv" else f"{move} {{}} {target}"
+        run("sh", "-c", f"exec {FOLDPACK} {create}'{command}'", cwd=place)
         assert list(place.glob("in1k*")) == []
         run(FOLDPACK, "diff", place / "train", "s3://datasets/in1k/*.lmdb")
 
     return cook
 
 
-@pytest.mark.parametrize("tool", [pytest.param(tool, marks=needs(tool))
-                                  for tool in ("aws", "rclone", "gsutil")])
-def test_packs_go_to_a_store_as_the_page_says(cook, tool):
-    cook(tool)
+@pytest.mark.parametrize("move, target", [
+    pytest.param(move, target, marks=needs(move.split()[0]))
+    for move, target in (("aws s3 mv", "s3://datasets/in1k/"),
+                         ("gsutil -q mv", "s3://datasets/in1k/"),
+                         ("rclone move", "remote:datasets/in1k"))])
+def test_packs_go_to_a_store_as_the_page_says(cook, move, target):
+    cook(move, target)

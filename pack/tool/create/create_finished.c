@@ -2,7 +2,7 @@
  * were given, and it has what a look at the source finds. */
 #include "base/log.h"
 #include "base/scope.h"
-#include "pack/tool/create/create_messages.h"
+#include "pack/tool/create/create.h"
 #include "pack/tool/work/interrupt.h"
 #include <string.h>
 #include <xxhash.h>
@@ -74,7 +74,7 @@ static int sum_of_source(struct dataset *source, uint64_t extent, bool read, uin
 /* Of a folder, size and time say it. What cannot be read proves nothing. */
 static int has_same_bytes(struct finished *finished, uint32_t number, bool read)
 {
-	struct dataset *source = finished->create->dataset;
+	struct dataset *source = finished->create->source.dataset;
 	uint64_t extents = format_extents(dataset_entry(finished->pack, number).size), a, b;
 	uint32_t there;
 	int r = 0;
@@ -118,7 +118,7 @@ static int is_in_pack(struct finished *finished, const struct builder *found, ui
 	if (r < 0 || entry.mtime.tv_sec != attr.mtime.tv_sec ||
 	    entry.mtime.tv_nsec != attr.mtime.tv_nsec)
 		return r;
-	if (finished->create->transforms)
+	if (finished->create->options.transforms)
 		return 1;
 	return entry.size == packed.size
 		       ? has_same_bytes(finished, number, finished->files++ % finished->step == 0)
@@ -135,7 +135,7 @@ static int has_no_more(struct finished *finished)
 	     number++) {
 		bool folder = dataset_child(finished->pack, number).kind == FORMAT_DIRECTORY;
 
-		if (finished->seen[number] || (folder && finished->create->dataset))
+		if (finished->seen[number] || (folder && finished->create->source.dataset))
 			continue;
 		finished->path.len = 0;
 		return dataset_path(finished->pack, number, &finished->path);
@@ -167,12 +167,13 @@ static int check_same_source(struct create *create, struct dataset *pack)
 	if (r == -EINTR && interrupt_pending())
 		return interrupt_die();
 	if (r < 0)
-		return r == CREATE_REPORTED ? EXIT_FAILED : cmd_status(create->source, r, NULL);
+		return r == CREATE_REPORTED ? EXIT_FAILED
+					    : cmd_status(create->report.source, r, NULL);
 	return log_fail(
 		EXIT_FAILED,
 		"%s: finished already, but not of %s as it is now: '%s' differs; --force without "
 		"--resume replaces it",
-		create->pack, create->source, finished.path.data);
+		create->report.pack, create->report.source, finished.path.data);
 }
 
 /* An exit status. */
@@ -180,7 +181,7 @@ static int check_same_options(const struct create *create, const struct dataset_
 {
 	SCOPE(buf_release) struct buf options = BUF_INIT;
 
-	if (create_options_text(create, &options) < 0)
+	if (create_options_text(&create->options, create->source.dataset, &options) < 0)
 		return EXIT_FAILED;
 	if (info->options_len == strlen(options.data) &&
 	    memcmp(info->options, options.data, info->options_len) == 0)
@@ -189,7 +190,8 @@ static int check_same_options(const struct create *create, const struct dataset_
 		EXIT_FAILED,
 		"%s: finished already, but made with other options, which 'foldpack info' shows%s; "
 		"--force without --resume replaces it",
-		create->pack, create_is_cut(create) ? ", or of the folder in another state" : "");
+		create->report.pack,
+		create_is_cut(&create->options) ? ", or of the folder in another state" : "");
 }
 
 int create_log_finished(struct create *create)
@@ -198,27 +200,28 @@ int create_log_finished(struct create *create)
 	struct builder_summary summary = {0};
 	const struct dataset_info *info;
 	struct err err = {0};
-	int r = dataset_open(create->pack, &pack, &err);
+	int r = dataset_open(create->report.pack, &pack, &err);
 
 	if (r < 0)
-		return cmd_status(create->pack, r, &err);
+		return cmd_status(create->report.pack, r, &err);
 	info = dataset_info(pack);
 	r = check_same_options(create, info);
 	if (r == EXIT_DONE)
-		r = cmd_load(create->pack, pack, DATASET_ATTRS | DATASET_CHECKSUMS);
+		r = cmd_load(create->report.pack, pack, DATASET_ATTRS | DATASET_CHECKSUMS);
 	if (r == EXIT_DONE)
 		r = check_same_source(create, pack);
 	if (r != EXIT_DONE)
 		return r;
 	summary.files = info->super->files;
-	summary.bytes = create->counts.bytes_in = info->super->bytes;
+	summary.bytes = create->report.counts.bytes_in = info->super->bytes;
 	summary.pack_bytes = info->pack_bytes;
-	create->counts.skipped = info->super->left_out;
+	create->report.counts.skipped = info->super->left_out;
 	memcpy(summary.id, info->id, sizeof(summary.id));
 	r = dataset_content_id(pack, summary.content_id);
 	if (r < 0)
-		return cmd_status(create->pack, r, NULL);
-	log_notice("%s: finished already; nothing to resume, id %s", create->pack, summary.id);
+		return cmd_status(create->report.pack, r, NULL);
+	log_notice("%s: finished already; nothing to resume, id %s", create->report.pack,
+		   summary.id);
 	create_log_skipped(create);
 	if (create->options.json && create_print_json(create, &summary, 0) < 0)
 		return EXIT_FAILED;

@@ -11,10 +11,8 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/tool/create/create_annotations.h"
-#include "pack/tool/create/create_images.h"
-#include "pack/tool/create/create_messages.h"
-#include "pack/tool/create/create_since.h"
+#include "pack/tool/create/create.h"
+#include "pack/tool/create/shape.h"
 #include "pack/tool/image/image.h"
 #include "pack/tool/work/interrupt.h"
 #include "pack/tool/work/pipeline.h"
@@ -24,9 +22,10 @@
 #define DEDUP_LEAST 513
 
 /* Whether the bytes of a file are looked for among those of others. */
-static bool is_deduped(const struct create *create, const struct item *item)
+static bool is_deduped(const struct create *create, const struct create_item *item)
 {
-	return create->options.dedup && !item_is_large(item) && item->bytes.len >= DEDUP_LEAST;
+	return create->options.dedup && !item_is_large(&item->file) &&
+	       item->file.bytes.len >= DEDUP_LEAST;
 }
 
 static const char *read_error_text(int error)
@@ -67,13 +66,13 @@ enum note_flags {
 };
 
 /* Before a file is stored or dropped. */
-static int mark_item(struct create *create, const struct item *item)
+static int mark_item(struct create *create, const struct create_item *item)
 {
 	SCOPE(buf_release) struct buf note = BUF_INIT;
 	const struct check_finding *finding = &item->finding;
-	bool hash = !item->error && is_deduped(create, item);
-	bool bad = !item->error && item->is_bad;
-	int flags = (hash ? NOTE_HASH : 0) | (bad || item->error ? NOTE_BAD : 0) |
+	bool hash = !item->file.error && is_deduped(create, item);
+	bool bad = !item->file.error && item->is_bad;
+	int flags = (hash ? NOTE_HASH : 0) | (bad || item->file.error ? NOTE_BAD : 0) |
 		    (bad && !finding->usable ? NOTE_KEPT : 0) | (item->is_made ? NOTE_MADE : 0) |
 		    (bad && finding->usable && finding->named_only ? NOTE_NAMED : 0) |
 		    (item->left ? NOTE_LEFT : 0) | (item->is_mask ? NOTE_MASK : 0);
@@ -81,18 +80,19 @@ static int mark_item(struct create *create, const struct item *item)
 	buf_addf(&note, "%c", flags);
 	if (hash)
 		buf_add(&note, &item->hash, sizeof(item->hash));
-	if (item->error)
-		buf_addf(&note, "%s\t%s", DAMAGE_UNREADABLE, read_error_text(item->error));
+	if (item->file.error)
+		buf_addf(&note, "%s\t%s", DAMAGE_UNREADABLE, read_error_text(item->file.error));
 	else if (bad)
 		buf_addf(&note, "%s\t%s", finding->damage, finding->text);
 	if (item->left)
 		buf_addf(&note, "%c%s", '\0', item->left);
 	if (buf_error(&note) < 0)
 		return -ENOMEM;
-	return builder_mark(create->builder, item->fingerprint, note.data, note.len);
+	return builder_mark(create->builder, item->file.fingerprint, note.data, note.len);
 }
 
-static int count_past(struct create *create, struct item *item, const struct builder_past *past)
+static int count_past(struct create *create, struct create_item *item,
+		      const struct builder_past *past)
 {
 	SCOPE(buf_release) struct buf note = BUF_INIT; /* both of its texts NUL-ended */
 	char *at, *left, *reason;
@@ -107,7 +107,7 @@ static int count_past(struct create *create, struct item *item, const struct bui
 	if ((flags & NOTE_HASH) && past->note_len > sizeof(item->hash)) {
 		memcpy(&item->hash, at, sizeof(item->hash));
 		at += sizeof(item->hash);
-		r = past->stored ? number_table_add(&create->stored, item->hash, item->id) : 0;
+		r = past->stored ? number_table_add(&create->stored, item->hash, item->file.id) : 0;
 		if (r < 0)
 			return r;
 	}
@@ -116,43 +116,44 @@ static int count_past(struct create *create, struct item *item, const struct bui
 		reason = at + strcspn(at, "\t");
 		if (*reason)
 			*reason++ = '\0';
-		r = create_list_bad(create, item->path.data, at, reason);
+		r = report_list_bad(&create->report, item->file.path.data, at, reason);
 		if (r == 0 && (flags & NOTE_NAMED))
-			r = create_note_named(create, item->path.data, reason);
+			r = report_named(&create->report, item->file.path.data, reason);
 		if (r < 0)
 			return r;
 	}
-	create->counts.made += (flags & NOTE_MADE) != 0;
-	create->counts.masks += (flags & NOTE_MASK) != 0;
+	create->report.counts.made += (flags & NOTE_MADE) != 0;
+	create->report.counts.masks += (flags & NOTE_MASK) != 0;
 	if (past->dropped) {
-		create->counts.skipped++;
+		create->report.counts.skipped++;
 		return 0;
 	}
-	create->counts.bytes_in += item->size;
-	create->counts.kept += (flags & NOTE_KEPT) != 0;
-	return flags & NOTE_LEFT ? create_count_left(create, left, strlen(left)) : 0;
+	create->report.counts.bytes_in += item->file.size;
+	create->report.counts.kept += (flags & NOTE_KEPT) != 0;
+	return flags & NOTE_LEFT ? report_left(&create->report, left, strlen(left)) : 0;
 }
 
 /* Records of other formats have no times of their own, and those of raw pixels all have one size:
  * the first file that was stored, the second, the fourth and so on are compared with their bytes.
  * What cannot be read proves nothing. */
-static int compare_past(struct create *create, struct item *item, const struct builder_past *past)
+static int compare_past(struct create *create, struct create_item *item,
+			const struct builder_past *past)
 {
 	bool made = past->note_len && (*past->note & NOTE_MADE), same = true;
-	uint64_t number = ++create->counts.compared;
+	uint64_t number = ++create->report.counts.compared;
 	int r = 0;
 
-	if (!create->dataset || !past->stored || made || item_is_large(item) ||
+	if (!create->source.dataset || !past->stored || made || item_is_large(&item->file) ||
 	    (number & (number - 1)) != 0)
 		return 0;
-	create->import->ops->read(create->import, 0, item);
-	if (!item->error)
-		r = builder_same(create->builder, item->id, item->bytes.data, item->bytes.len,
-				 &same);
+	create->import->ops->read(create->import, 0, &item->file);
+	if (!item->file.error)
+		r = builder_same(create->builder, item->file.id, item->file.bytes.data,
+				 item->file.bytes.len, &same);
 	if (r < 0 || same)
 		return r;
 	create->vain = true;
-	create_log(create, log_error, item->path.data, "%s",
+	report_log(&create->report, log_error, item->file.path.data, "%s",
 		   "is not the file that was packed in this place before the interruption; "
 		   "--force without --resume starts again");
 	return CREATE_REPORTED;
@@ -160,11 +161,12 @@ static int compare_past(struct create *create, struct item *item, const struct b
 
 /* Whether the next file was packed or left out before an interruption: 1 (then it was counted and
  * listed), 0, CREATE_REPORTED, or as builder_resumed(). */
-static int is_resumed(struct create *create, struct item *item)
+static int is_resumed(struct create *create, struct create_item *item)
 {
 	struct builder_past past;
 	struct err err = {0};
-	int r = builder_resumed(create->builder, item->id, item->fingerprint, &past, &err);
+	int r = builder_resumed(create->builder, item->file.id, item->file.fingerprint, &past,
+				&err);
 
 	if (r == -ESTALE)
 		return create_fail(create, r, &err);
@@ -173,7 +175,7 @@ static int is_resumed(struct create *create, struct item *item)
 	r = compare_past(create, item, &past);
 	if (r == 0)
 		r = count_past(create, item, &past);
-	progress_add(&create->progress, 1, item->size);
+	progress_add(&create->report.progress, 1, item->file.size);
 	return r < 0 ? r : 1;
 }
 
@@ -188,15 +190,16 @@ static int is_resumed(struct create *create, struct item *item)
 
 struct store_run {
 	struct create *create;
+	struct shape *shape;
 	struct pipeline *pipeline;
-	struct item *next; /* not inside yet */
-	bool ended;	   /* the importer has no more */
+	struct create_item *next; /* not inside yet */
+	bool ended;		  /* the importer has no more */
 };
 
-static void free_item(struct item *item)
+static void free_item(struct create_item *item)
 {
-	buf_release(&item->path);
-	buf_release(&item->bytes);
+	buf_release(&item->file.path);
+	buf_release(&item->file.bytes);
 	buf_release(&item->sums);
 	free(item->left);
 	free(item);
@@ -213,7 +216,19 @@ static void run_release(struct store_run *run)
 	pipeline_free(run->pipeline);
 	if (run->next)
 		free_item(run->next);
-	create_end_programs(run->create);
+	shape_free(run->shape);
+}
+
+/* As since_take_unread(). */
+static int take_unread(struct create *create, const struct item *file)
+{
+	int r = since_take_unread(create->since, create->builder, file);
+
+	if (r != 1)
+		return r;
+	create->report.counts.bytes_in += file->size;
+	progress_add(&create->report.progress, 1, file->size);
+	return 1;
 }
 
 /* Sets run->next to the next file that is not in the pack yet; NULL at the end. */
@@ -222,12 +237,12 @@ static int ask_next(struct store_run *run)
 	struct create *create = run->create;
 
 	for (;;) {
-		struct item *item = calloc(1, sizeof(*item));
-		int r = item ? create->import->ops->next(create->import, item) : -ENOMEM;
+		struct create_item *item = calloc(1, sizeof(*item));
+		int r = item ? create->import->ops->next(create->import, &item->file) : -ENOMEM;
 
 		run->ended = r == 1;
 		if (r == 0)
-			r = create_take_unread(create, item);
+			r = take_unread(create, &item->file);
 		if (r == 0)
 			r = is_resumed(create, item);
 		if (r == 0) {
@@ -251,15 +266,15 @@ static int fill_pipeline(struct store_run *run)
 
 	while (!run->ended) {
 		int r = run->next ? 0 : ask_next(run);
-		struct item *item = run->next;
-		bool large = item && item_is_large(item);
-		uint64_t cost = large ? UINT64_MAX : item ? item->size + ITEM_COST : 0;
+		struct create_item *item = run->next;
+		bool large = item && item_is_large(&item->file);
+		uint64_t cost = large ? UINT64_MAX : item ? item->file.size + ITEM_COST : 0;
 
 		if (r < 0 || !item || !pipeline_has_room(run->pipeline, cost))
 			return r;
 		run->next = NULL;
 		if (import->ops->begin && !large)
-			import->ops->begin(import, item);
+			import->ops->begin(import, &item->file);
 		pipeline_put(run->pipeline, item, cost);
 		if (large)
 			return 0;
@@ -273,50 +288,29 @@ static void read_and_shape(void *context, unsigned worker, void *pointer)
 {
 	struct store_run *run = context;
 	struct create *create = run->create;
-	struct item *item = pointer;
+	struct create_item *item = pointer;
 	uint64_t decoded;
 
-	if (item_is_large(item))
+	if (item_is_large(&item->file))
 		return;
-	create->import->ops->read(create->import, worker, item);
-	create_inspect(item, item->bytes.data, item->bytes.len);
-	decoded = item->error ? 0 : create_decoded_size(create, item);
+	create->import->ops->read(create->import, worker, &item->file);
+	shape_inspect(item, item->file.bytes.data, item->file.bytes.len);
+	decoded = item->file.error ? 0 : shape_decoded_size(run->shape, item);
 	if (decoded)
 		pipeline_charge(run->pipeline, worker, decoded);
-	if (!item->error)
-		create_shape(create, item);
+	if (!item->file.error)
+		shape_item(run->shape, item);
+	if (create->places.images && item->image.kind == IMAGE_UNKNOWN && !item->file.error)
+		item->file.error = places_look(&create->places, create->import, item);
 	if (is_deduped(create, item))
-		item->hash = entry_table_hash(item->bytes.data, item->bytes.len);
-	create_sum(create, item);
+		item->hash = entry_table_hash(item->file.bytes.data, item->file.bytes.len);
+	since_sum(create->since, item);
 }
 
 /* --- out: a large file, which is looked at while it is stored ------------------------------ */
 
-int create_read_large(struct create *create, struct item *item,
-		      int (*use)(void *context, const void *data, size_t len), void *context)
-{
-	struct import *import = create->import;
-	SCOPE_FREE char *piece = malloc(FORMAT_EXTENT);
-	struct builder_source from;
-	int r = piece ? import->ops->open(import, item, &from) : -ENOMEM;
-
-	if (r < 0)
-		return r;
-	for (uint64_t left = item->size, len; r == 0 && left; left -= len) {
-		len = min(left, (uint64_t)FORMAT_EXTENT);
-		r = interrupt_pending() ? -EINTR : from.read(from.context, piece, len);
-		if (r == 0)
-			r = use(context, piece, len);
-	}
-	if (import->ops->close)
-		import->ops->close(import, item);
-	if (r == -EINTR)
-		item->error = r;
-	return r;
-}
-
 struct large_read {
-	struct item *item;
+	struct create_item *item;
 	struct builder_source from;
 	uint64_t at; /* bytes that were read */
 	uint8_t start[IMAGE_START];
@@ -347,7 +341,7 @@ static int read_large_file(void *context, void *buf, size_t len)
 	int r = large->from.read(large->from.context, buf, len);
 
 	if (r == 0 && large->at == 0) {
-		create_inspect(large->item, buf, len);
+		shape_inspect(large->item, buf, len);
 		if (large->item->image.width == 0)
 			large->directory = image_directory(buf, len);
 		memcpy(large->start, buf, min(len, IMAGE_START));
@@ -358,25 +352,25 @@ static int read_large_file(void *context, void *buf, size_t len)
 	return r;
 }
 
-/* An error of the source itself is left in item->error. */
-static int store_large(struct create *create, struct item *item, struct err *err)
+/* An error of the source itself is left in item->file.error. */
+static int store_large(struct create *create, struct create_item *item, struct err *err)
 {
 	SCOPE(large_release) struct large_read large = {.item = item};
 	const struct builder_source source = {
-		.read = read_large_file, .context = &large, .size = item->size};
-	int r = create->import->ops->open(create->import, item, &large.from);
+		.read = read_large_file, .context = &large, .size = item->file.size};
+	int r = create->import->ops->open(create->import, &item->file, &large.from);
 
 	if (r < 0)
 		return 0;
-	r = builder_store(create->builder, item->id, &source, err);
+	r = builder_store(create->builder, item->file.id, &source, err);
 	if (create->import->ops->close)
-		create->import->ops->close(create->import, item);
+		create->import->ops->close(create->import, &item->file);
 	if (large.kept.len)
 		image_inspect_directory(large.start, (const uint8_t *)large.kept.data,
 					large.kept.len, &item->image);
-	if (create->transforms)
-		create_leave(item, "over 64 MiB");
-	return item->error ? 0 : r;
+	if (create->options.transforms)
+		shape_leave(item, "over 64 MiB");
+	return item->file.error ? 0 : r;
 }
 
 /* --- out ---------------------------------------------------------------------------------- */
@@ -391,101 +385,104 @@ static int read_memory(void *context, void *buf, size_t len)
 }
 
 /* Stores the bytes of a file, or refers to those of an earlier one that has the same. */
-static int store_read(struct create *create, struct item *item, struct err *err)
+static int store_read(struct create *create, struct create_item *item, struct err *err)
 {
-	const char *at = item->bytes.data;
+	const char *at = item->file.bytes.data;
 	const struct builder_source source = {
-		.read = read_memory, .context = &at, .size = item->bytes.len};
+		.read = read_memory, .context = &at, .size = item->file.bytes.len};
 	bool deduped = is_deduped(create, item);
 	uint32_t first;
 	int r = deduped ? entry_table_find_bytes(&create->stored, create->builder, item->hash,
-						 item->bytes.data, item->bytes.len, &first)
+						 item->file.bytes.data, item->file.bytes.len,
+						 &first)
 			: -ENOENT;
 
 	if (r == 0)
-		return builder_alias(create->builder, item->id, first, err);
+		return builder_alias(create->builder, item->file.id, first, err);
 	if (r == -ENOENT)
-		r = builder_store(create->builder, item->id, &source, err);
-	return r < 0 || !deduped ? r : number_table_add(&create->stored, item->hash, item->id);
+		r = builder_store(create->builder, item->file.id, &source, err);
+	return r < 0 || !deduped ? r : number_table_add(&create->stored, item->hash, item->file.id);
 }
 
-static int drop_item(struct create *create, const struct item *item)
+static int drop_item(struct create *create, const struct create_item *item)
 {
 	int r = mark_item(create, item);
 
-	return r < 0 ? r : builder_drop(create->builder, item->id);
+	return r < 0 ? r : builder_drop(create->builder, item->file.id);
 }
 
 /* The source could not be read. */
-static int give_up(struct create *create, const struct item *item)
+static int give_up(struct create *create, const struct create_item *item)
 {
-	const char *path = item->path.data, *why = read_error_text(item->error);
+	const char *path = item->file.path.data, *why = read_error_text(item->file.error);
 
-	if (item->error == -ENOMEM || (item->error == -EINTR && interrupt_pending()))
-		return item->error;
+	if (item->file.error == -ENOMEM || (item->file.error == -EINTR && interrupt_pending()))
+		return item->file.error;
 	/* What is stored is of the container as it was, so nothing of it is kept, whatever
 	 * '--on-bad' says. */
-	if (create->dataset && item->error == -ESTALE) {
+	if (create->source.dataset && item->file.error == -ESTALE) {
 		builder_spoil(create->builder);
-		create_log(create, log_error, path, "%s; pack it again when nothing writes to it",
-			   why);
+		report_log(&create->report, log_error, path,
+			   "%s; pack it again when nothing writes to it", why);
 		return CREATE_REPORTED;
 	}
-	return !create->counts.refused && drop_item(create, item) < 0
+	return !create->report.counts.refused && drop_item(create, item) < 0
 		       ? -ENOMEM
-		       : create_unreadable(create, path, why);
+		       : report_unreadable(&create->report, path, why);
 }
 
 /* Stores a file that has been read, or is large, unless the base has it. */
-static int store_bytes(struct create *create, struct item *item)
+static int store_bytes(struct create *create, struct create_item *item)
 {
-	struct create_counts *counts = &create->counts;
+	struct create_counts *counts = &create->report.counts;
 	struct err err = {0};
 	int r = mark_item(create, item);
 
 	if (r < 0)
 		return r;
-	r = create_take_read(create, item, &err);
-	if (r == 0 && !item->error)
-		r = item_is_large(item) ? store_large(create, item, &err)
-					: store_read(create, item, &err);
+	r = since_take_read(create->since, create->import, create->builder, item, &err);
+	if (r == 0 && !item->file.error)
+		r = item_is_large(&item->file) ? store_large(create, item, &err)
+					       : store_read(create, item, &err);
 	if (r < 0)
 		return create_fail(create, r, &err);
-	if (item->error)
+	if (item->file.error)
 		return give_up(create, item);
 	if (item->image.kind != IMAGE_UNKNOWN) {
-		builder_image(create->builder, item->id, &item->image);
+		builder_image(create->builder, item->file.id, &item->image);
 		counts->images++;
 	}
-	counts->bytes_in += item->size;
+	counts->bytes_in += item->file.size;
 	counts->made += item->is_made;
 	counts->masks += item->is_mask;
 	counts->unsure += item->unsure;
-	return item->left ? create_count_left(create, item->left, strlen(item->left)) : 0;
+	return item->left ? report_left(&create->report, item->left, strlen(item->left)) : 0;
 }
 
-static int store_item(struct create *create, struct item *item)
+static int store_item(struct create *create, struct create_item *item)
 {
 	struct err err = {0};
 	int r;
 
 	/* A program has failed. */
-	if (item->error == -ECHILD)
+	if (item->file.error == -ECHILD)
 		return create_fail(create, err_set(&err, -ECHILD, "%s", item->left), &err);
-	if (item->error)
+	if (item->file.error)
 		return give_up(create, item);
-	r = create->images && item_is_large(item) ? create_look_for_places(create, item) : 0;
+	r = create->places.images && item_is_large(&item->file)
+		    ? places_look(&create->places, create->import, item)
+		    : 0;
 	if (r == 0 && item->annotations.places)
-		r = create_refuse_annotations(create, item->path.data, &item->annotations, 0);
+		r = places_refuse(&create->report, item->file.path.data, &item->annotations, 0);
 	else if (r == 0 && item->is_bad)
-		r = create_found(create, item->path.data, &item->finding);
-	if (r >= 0 && create->counts.refused)
+		r = report_found(&create->report, item->file.path.data, &item->finding);
+	if (r >= 0 && create->report.counts.refused)
 		r = 0; /* there will be no pack */
 	else if (r == 1)
 		r = drop_item(create, item);
 	else if (r == 0)
 		r = store_bytes(create, item);
-	progress_add(&create->progress, 1, item->size);
+	progress_add(&create->report.progress, 1, item->file.size);
 	return r;
 }
 
@@ -502,8 +499,8 @@ static int store_files(struct create *create)
 					       .drop = drop_unstored,
 					       .results = INSIDE_RESULTS,
 					       .context = &run};
-	struct item *item = NULL;
-	int r = create_begin_programs(create);
+	struct create_item *item = NULL;
+	int r = shape_new(&create->options, &run.shape);
 
 	if (r == 0)
 		r = pipeline_new(&params, &run.pipeline);
@@ -533,15 +530,15 @@ static int drop_link(struct create *create, uint32_t id)
 		r = buf_addf(&reason, "the same file as %s", first.data);
 	if (r == 0)
 		r = builder_drop(builder, id);
-	return r < 0 ? r : create_unreadable(create, path.data, reason.data);
+	return r < 0 ? r : report_unreadable(&create->report, path.data, reason.data);
 }
 
 int create_store(struct create *create)
 {
 	int r = store_files(create);
 
-	if (r == 0 && create->counts.refused)
-		r = create_refuse(create);
+	if (r == 0 && create->report.counts.refused)
+		r = report_refused(&create->report);
 	for (uint32_t id = 1; r == 0 && id < create->import->entries; id++) {
 		uint32_t file = builder_file(create->builder, id);
 

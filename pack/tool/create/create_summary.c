@@ -1,96 +1,14 @@
-/* Failures and what can be done about them; the end of a run: labels, and the summary. */
-#include "base/io.h"
+/* The end of a run: labels, and the summary. */
 #include "base/json.h"
 #include "base/libc.h"
 #include "base/log.h"
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/tool/create/create_messages.h"
-#include "pack/tool/create/target.h"
+#include "pack/tool/create/create.h"
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
-
-/* What the user can do about it, to end the sentence. */
-static const char *way_out(const struct create *create, int error)
-{
-	switch (error) {
-	case -EEXIST:
-		return target_replaceable(create->pack) ? "; --force replaces it" : "";
-	case -EINPROGRESS:
-		return "; --resume continues it, --force starts again";
-	case -EFBIG:
-		return create->dataset ? ": 'ulimit -f' or the filesystem allows no larger one"
-				       : ": 'ulimit -f' or the filesystem allows no larger one; "
-					 "--shard-size makes several";
-	case -ESTALE:
-	case -EPROTONOSUPPORT:
-		return "; --force without --resume starts again";
-	default:
-		return "";
-	}
-}
-
-/* A partial file that cannot be resumed is removed first, so that the message counts its space as
- * free. The builder stays: threads that read ahead still ask it for names. */
-static int fail_full(struct create *create)
-{
-	char free_text[SIZE_TEXT], need_text[SIZE_TEXT], need[2 * SIZE_TEXT] = "";
-	struct builder_kept kept = {0};
-	bool resumable = builder_kept(create->builder, &kept);
-
-	progress_clear(&create->progress);
-	if (!resumable)
-		builder_discard(create->builder);
-	if (create->need > kept.bytes)
-		snprintf(need, sizeof(need), ", about %s %sneeded",
-			 size_format(create->need - kept.bytes, need_text),
-			 resumable ? "more " : "");
-	return log_fail(CREATE_REPORTED, "%s: the disk is full: %s free%s; %s", create->pack,
-			size_format(target_free(create->pack), free_text), need,
-			resumable ? "make room" : "choose another place for PACK");
-}
-
-/* A warning before an hour of packing is better than a failure after it. What is in the pack
- * already needs no more room. */
-int create_check_space(struct create *create)
-{
-	uint64_t available = target_free(create->pack), need;
-	char free_text[SIZE_TEXT], need_text[SIZE_TEXT];
-	struct builder_kept kept = {0};
-	bool sure;
-
-	builder_kept(create->builder, &kept);
-	need = sub_sat(create->need, kept.bytes);
-	if (available == 0 || available >= need)
-		return 0;
-	sure = !create->options.dedup &&
-	       available < sub_sat(create->import->bytes + create->slice.later, kept.bytes);
-	size_format(need, need_text);
-	size_format(available, free_text);
-	if (!sure || create->options.anyway) {
-		log_notice("%s: about %s needed, only %s free", create->pack, need_text, free_text);
-		return 0;
-	}
-	return log_fail(
-		CREATE_REPORTED,
-		"%s: about %s needed, only %s free; make room, choose another place for PACK, or "
-		"use --anyway if the filesystem compresses",
-		create->pack, need_text, free_text);
-}
-
-int create_fail(struct create *create, int error, const struct err *err)
-{
-	if (error == CREATE_REPORTED || error == CREATE_REFUSED || error == CREATE_DAMAGED)
-		return error;
-	if (error == -ENOSPC && create->builder)
-		return fail_full(create);
-	progress_clear(&create->progress);
-	create->vain |= error == -ESTALE || io_is_refused(error);
-	return log_fail(CREATE_REPORTED, "%s: %s%s", create->pack, err_text(err, error),
-			way_out(create, error));
-}
 
 /* --- labels ----------------------------------------------------------------------------------- */
 
@@ -153,8 +71,8 @@ static int keep_labels(struct create *create, struct err *err)
 	SCOPE(buf_release) struct buf line = BUF_INIT;
 	int r = 0;
 
-	if (create->dataset)
-		r = labels_add_dataset(&create->labels, create->dataset, "");
+	if (create->source.dataset)
+		r = labels_add_dataset(&create->labels, create->source.dataset, "");
 	if (r == 0 && create->options.common.foreign.empty_classes)
 		r = add_empty(create, err);
 	if (r == 0)
@@ -169,7 +87,7 @@ void create_warn_of_bitmaps(const struct create *create)
 	log_notice(
 		"%s: will be many times as large as the images, which are decoded; "
 		"torchvision.io and TurboJPEG cannot read them",
-		create->pack);
+		create->report.pack);
 }
 
 int create_print_json(const struct create *create, const struct builder_summary *summary,
@@ -180,12 +98,12 @@ int create_print_json(const struct create *create, const struct builder_summary 
 
 	json_object(&json, NULL);
 	json_u64(&json, "files", summary->files);
-	json_u64(&json, "bytes_in", create->counts.bytes_in);
+	json_u64(&json, "bytes_in", create->report.counts.bytes_in);
 	json_u64(&json, "bytes_out", summary->pack_bytes);
-	json_u64(&json, "skipped", create->counts.skipped);
-	json_u64(&json, "kept", create->counts.kept);
-	json_u64(&json, "left", create->counts.left);
-	json_u64(&json, "masks", create->counts.masks);
+	json_u64(&json, "skipped", create->report.counts.skipped);
+	json_u64(&json, "kept", create->report.counts.kept);
+	json_u64(&json, "left", create->report.counts.left);
+	json_u64(&json, "masks", create->report.counts.masks);
 	json_u64(&json, "deduped", summary->aliases);
 	if (create->since)
 		json_u64(&json, "based", summary->based);
@@ -200,36 +118,37 @@ void create_log_skipped(const struct create *create)
 {
 	char count[SIZE_TEXT];
 
-	if (create->counts.skipped)
-		log_notice("%s: %s of the inputs left out", create->pack,
-			   count_format(create->counts.skipped, count));
+	if (create->report.counts.skipped)
+		log_notice("%s: %s of the inputs left out", create->report.pack,
+			   count_format(create->report.counts.skipped, count));
 }
 
 static void say_made(const struct create *create)
 {
 	char count[SIZE_TEXT], bytes[SIZE_TEXT], masks[SIZE_TEXT], nearest[2 * SIZE_TEXT] = "";
 
-	if (create->counts.masks)
+	if (create->report.counts.masks)
 		snprintf(nearest, sizeof(nearest), ", %s of them as masks, by the nearest pixel",
-			 count_format(create->counts.masks, masks));
-	if (create->counts.made)
-		log_info("%s: %s changed%s; the files had %s before", create->pack,
-			 count_noun(create->counts.made, "image", count), nearest,
-			 size_format(create->counts.bytes_in, bytes));
+			 count_format(create->report.counts.masks, masks));
+	if (create->report.counts.made)
+		log_info("%s: %s changed%s; the files had %s before", create->report.pack,
+			 count_noun(create->report.counts.made, "image", count), nearest,
+			 size_format(create->report.counts.bytes_in, bytes));
 }
 
 static void say_left(const struct create *create)
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
-	uint64_t images = create->counts.left;
+	uint64_t images = create->report.counts.left;
 	char count[SIZE_TEXT];
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < LEFT_REASONS && create->left[i].why; i++)
+	for (size_t i = 0; r == 0 && i < LEFT_REASONS && create->report.left[i].why; i++)
 		r = buf_addf(&text, "%s%s (%s)", i ? ", " : "",
-			     count_format(create->left[i].images, count), create->left[i].why);
+			     count_format(create->report.left[i].images, count),
+			     create->report.left[i].why);
 	if (r == 0 && text.len)
-		log_notice("%s: %s left as %s: %s", create->pack,
+		log_notice("%s: %s left as %s: %s", create->report.pack,
 			   count_noun(images, "image", count), images == 1 ? "it is" : "they are",
 			   text.data);
 }
@@ -239,40 +158,40 @@ static void print_summary(const struct create *create, const struct builder_summ
 {
 	char files[SIZE_TEXT], bytes[SIZE_TEXT], pack[SIZE_TEXT];
 
-	log_info("%s: %s, %s, packed into %s in %.1f s (%.0f MB/s), id %s", create->pack,
+	log_info("%s: %s, %s, packed into %s in %.1f s (%.0f MB/s), id %s", create->report.pack,
 		 count_noun(summary->files, "file", files), size_format(summary->bytes, bytes),
 		 size_format(summary->pack_bytes, pack), seconds,
 		 (double)sub_sat(summary->bytes - summary->based_bytes,
-				 create->counts.bytes_before) *
+				 create->report.counts.bytes_before) *
 			 1e-6 / seconds,
 		 summary->id);
 	if (create->since)
-		log_info("%s: %s, %s, of these are in %s", create->pack,
+		log_info("%s: %s, %s, of these are in %s", create->report.pack,
 			 count_noun(summary->based, "file", files),
 			 size_format(summary->based_bytes, bytes), create->options.since.items[0]);
 	if (summary->files == 0 && summary->symlinks > 0)
 		log_notice(
 			"%s: no file, only symbolic links (%s); --dereference packs what they "
 			"lead to",
-			create->pack, count_format(summary->symlinks, files));
+			create->report.pack, count_format(summary->symlinks, files));
 	if (summary->aliases)
-		log_info("%s: %s %s the bytes of others, which saves %s", create->pack,
+		log_info("%s: %s %s the bytes of others, which saves %s", create->report.pack,
 			 count_noun(summary->aliases, "file", files),
 			 summary->aliases == 1 ? "has" : "have",
 			 size_format(summary->alias_bytes, bytes));
 	say_made(create);
 	if (summary->no_mode)
-		log_notice("%s: its mode could not be set (fchmod: %s)", create->pack,
+		log_notice("%s: its mode could not be set (fchmod: %s)", create->report.pack,
 			   strerror(-summary->no_mode));
 	if (summary->no_sync)
 		log_notice(
 			"%s: the filesystem does not sync on request (fsync: %s); after a power "
 			"failure, check it with 'foldpack verify'",
-			create->pack, strerror(-summary->no_sync));
+			create->report.pack, strerror(-summary->no_sync));
 	say_left(create);
-	if (create->counts.kept)
-		log_notice("%s: %s of them bad, and packed anyway", create->pack,
-			   count_format(create->counts.kept, files));
+	if (create->report.counts.kept)
+		log_notice("%s: %s of them bad, and packed anyway", create->report.pack,
+			   count_format(create->report.counts.kept, files));
 	create_log_skipped(create);
 }
 
@@ -291,26 +210,13 @@ int create_finish(struct create *create)
 	number_table_release(&create->stored);
 	malloc_trim(0);
 	if (r == 0)
-		r = builder_finish(create->builder, create->counts.skipped, &summary, &err);
+		r = builder_finish(create->builder, create->report.counts.skipped, &summary, &err);
 	if (r < 0)
 		return create_fail(create, r, &err);
-	progress_end(&create->progress);
+	progress_end(&create->report.progress);
 	seconds = progress_now() - create->began;
-	if (labels_count(&create->labels) && dataset_open(create->pack, &pack, NULL) == 0)
-		cmd_say_labels(create->pack, pack);
+	if (labels_count(&create->labels) && dataset_open(create->report.pack, &pack, NULL) == 0)
+		cmd_say_labels(create->report.pack, pack);
 	print_summary(create, &summary, seconds);
 	return create->options.json ? create_print_json(create, &summary, seconds) : 0;
-}
-
-bool create_log_kept(struct create *create, const char *words)
-{
-	char files[SIZE_TEXT], bytes[SIZE_TEXT];
-	struct builder_kept kept;
-
-	if (!create->builder || !builder_kept(create->builder, &kept))
-		return false;
-	create->counts.bytes_before = kept.bytes;
-	log_notice("%s: %s %s, %s", create->pack, words, count_noun(kept.files, "file", files),
-		   size_format(kept.bytes, bytes));
-	return true;
 }

@@ -1,11 +1,11 @@
-/* What is in a pack and may not be meant, and is told: links that lead nowhere, folders that are no
- * classes, files that are no images. */
+#include "pack/tool/create/leftovers.h"
+
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/foreign/text.h"
 #include "pack/image_kind.h"
-#include "pack/tool/create/create_messages.h"
+#include "pack/tool/import/entry_table.h"
 #include <string.h>
 
 /* --- symbolic links ------------------------------------------------------------------------
@@ -90,35 +90,34 @@ static int look_at_link(const struct builder *builder, uint32_t id,
 	return r == -EXDEV ? LINK_LEAVES : r < 0 ? r : LINK_DANGLES;
 }
 
-int create_name_links(struct create *create)
+int leftovers_name_links(const struct leftovers *left)
 {
 	SCOPE(link_release) struct link link = {0};
 	SCOPE(buf_release) struct buf first = BUF_INIT; /* and where it leads */
 	const struct number_table dropped = {0};
-	const char *source = create->source;
+	const char *source = left->report->source;
 	size_t len = strlen(source);
 	char count[SIZE_TEXT];
 	uint64_t leaving = 0;
 	int r = 0;
 
-	for (uint32_t id = 1; r >= 0 && id < create->import->entries; id++) {
-		r = look_at_link(create->builder, id, &dropped, &link);
+	for (uint32_t id = 1; r >= 0 && id < left->entries; id++) {
+		r = look_at_link(left->builder, id, &dropped, &link);
 		if (r == LINK_LEAVES && leaving++ == 0)
 			r = buf_addf(&first, "%s -> %s", link.path.data, link.target.data);
 	}
 	if (r >= 0 && leaving > 0)
-		create_log(create, log_notice, "",
+		report_log(left->report, log_notice, "",
 			   "%s %s out of it, such as %s%s%s: a job that opens one reads the loose "
 			   "file, or nothing on another machine%s",
 			   count_noun(leaving, "symbolic link", count),
 			   leaving == 1 ? "leads" : "lead", source,
 			   len && source[len - 1] == '/' ? "" : "/", first.data,
-			   create_is_archive(create) ? ""
-						     : "; --dereference packs what links lead to");
+			   left->archive ? "" : "; --dereference packs what links lead to");
 	return r < 0 ? r : 0;
 }
 
-static int name_dangling(struct create *create)
+static int name_dangling(const struct leftovers *left)
 {
 	SCOPE(number_table_release) struct number_table dropped = {0};
 	SCOPE(link_release) struct link link = {0};
@@ -126,19 +125,19 @@ static int name_dangling(struct create *create)
 	char count[SIZE_TEXT];
 	int r = 0;
 
-	if (create->counts.skipped == 0)
+	if (left->report->counts.skipped == 0)
 		return 0;
-	for (uint32_t id = 1; r == 0 && id < create->import->entries; id++)
-		if (builder_is_dropped(create->builder, id))
-			r = entry_table_add_path(&dropped, create->builder, id);
-	for (uint32_t id = 1; r >= 0 && id < create->import->entries; id++) {
-		r = look_at_link(create->builder, id, &dropped, &link);
+	for (uint32_t id = 1; r == 0 && id < left->entries; id++)
+		if (builder_is_dropped(left->builder, id))
+			r = entry_table_add_path(&dropped, left->builder, id);
+	for (uint32_t id = 1; r >= 0 && id < left->entries; id++) {
+		r = look_at_link(left->builder, id, &dropped, &link);
 		if (r == LINK_DANGLES && dangling++ < LINKS_NAMED)
-			create_log(create, log_notice, link.path.data,
+			report_log(left->report, log_notice, link.path.data,
 				   "a link to %s, which was left out", link.to.data);
 	}
 	if (dangling > LINKS_NAMED)
-		log_notice("%s: %s links to what was left out in all", create->source,
+		log_notice("%s: %s links to what was left out in all", left->report->source,
 			   count_format(dangling, count));
 	return r < 0 ? r : 0;
 }
@@ -147,15 +146,15 @@ static int name_dangling(struct create *create)
 
 /* Where the only entry of the root is a folder with folders in it. An entry comes after the folder
  * that it is in. */
-static int name_one_folder(struct create *create)
+static int name_one_folder(const struct leftovers *left)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
-	const struct builder *builder = create->builder;
+	const struct builder *builder = left->builder;
 	bool has_folders = false;
 	uint32_t found = 0;
 	int r;
 
-	for (uint32_t id = 1; id < create->import->entries; id++) {
+	for (uint32_t id = 1; id < left->entries; id++) {
 		uint32_t parent = builder_parent(builder, id);
 		bool folder = builder_kind(builder, id) == FORMAT_DIRECTORY;
 
@@ -170,8 +169,8 @@ static int name_one_folder(struct create *create)
 		return 0;
 	r = builder_path(builder, found, &path);
 	if (r == 0)
-		create_log(
-			create, log_notice, "",
+		report_log(
+			left->report, log_notice, "",
 			"all of it is in one folder, '%s', which loaders take for the only class; "
 			"--strip-components=1 packs what is in that",
 			path.data);
@@ -183,7 +182,7 @@ static int name_one_folder(struct create *create)
 #define EMPTY_NAMED 10
 
 struct empty {
-	struct create *create;
+	const struct leftovers *left;
 	uint64_t count;
 };
 
@@ -191,10 +190,10 @@ static int on_empty(void *context, uint32_t id)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	struct empty *empty = context;
-	int r = builder_path(empty->create->builder, id, &path);
+	int r = builder_path(empty->left->builder, id, &path);
 
 	if (r == 0 && empty->count++ < EMPTY_NAMED)
-		create_log(empty->create, log_notice, path.data,
+		report_log(empty->left->report, log_notice, path.data,
 			   "no file in it; ImageFolder refuses a class without images");
 	return r;
 }
@@ -229,28 +228,28 @@ static bool is_container(struct foreign_text name)
 }
 
 /* Of files of a kind: how the first was packed, how many there are, and the way out. */
-static int say_kind(struct create *create, const struct seen *seen, const char *how,
+static int say_kind(const struct leftovers *left, const struct seen *seen, const char *how,
 		    const char *noun, const char *way_out)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	char files[SIZE_TEXT];
-	int r = builder_path(create->builder, seen->first, &path);
+	int r = builder_path(left->builder, seen->first, &path);
 
 	if (r == 0)
-		create_log(create, log_notice, path.data, "packed%s (%s of that kind); %s", how,
-			   count_noun(seen->count, noun, files), way_out);
+		report_log(left->report, log_notice, path.data, "packed%s (%s of that kind); %s",
+			   how, count_noun(seen->count, noun, files), way_out);
 	return r;
 }
 
-static int say_junk(struct create *create, const struct seen *junk, uint64_t folders)
+static int say_junk(const struct leftovers *left, const struct seen *junk, uint64_t folders)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	char name[FORMAT_NAME_MAX + 1], some[SIZE_TEXT], files[SIZE_TEXT];
-	int r = builder_path(create->builder, junk->first, &path);
+	int r = builder_path(left->builder, junk->first, &path);
 
-	builder_name(create->builder, junk->first, name);
+	builder_name(left->builder, junk->first, name);
 	if (r == 0)
-		create_log(create, log_notice, path.data,
+		report_log(left->report, log_notice, path.data,
 			   "packed, though loaders take it for a class or image (%s and %s of "
 			   "that kind); '--exclude=%s' leaves it out",
 			   count_noun(folders, "folder", some),
@@ -259,16 +258,16 @@ static int say_junk(struct create *create, const struct seen *junk, uint64_t fol
 }
 
 /* They are packed: what is in the source is in the pack, and --exclude leaves it out. */
-static int name_junk(struct create *create)
+static int name_junk(const struct leftovers *left)
 {
-	const struct builder *builder = create->builder;
+	const struct builder *builder = left->builder;
 	struct seen junk = {0}, ours = {0}, containers = {0}, files = {0};
-	uint64_t folders = 0, images = create->counts.images;
+	uint64_t folders = 0, images = left->report->counts.images;
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	char name[FORMAT_NAME_MAX + 1], count[SIZE_TEXT];
 	int r;
 
-	for (uint32_t id = 1; id < create->import->entries; id++) {
+	for (uint32_t id = 1; id < left->entries; id++) {
 		bool folder = builder_kind(builder, id) == FORMAT_DIRECTORY, is_junk;
 		bool file = format_is_file(builder_kind(builder, id));
 		struct foreign_text text;
@@ -287,41 +286,42 @@ static int name_junk(struct create *create)
 		see(&files, id, file);
 		images += file && image_is_named(name, text.len);
 	}
-	r = junk.count ? say_junk(create, &junk, folders) : 0;
+	r = junk.count ? say_junk(left, &junk, folders) : 0;
 	if (r == 0 && containers.count &&
 	    (containers.count > files.count - containers.count || !images)) {
-		r = say_kind(create, &containers, " as the file that it is", "container",
+		r = say_kind(left, &containers, " as the file that it is", "container",
 			     "as SOURCE, such a file, or several by a pattern, is packed as the "
 			     "images in it");
 	} else if (r == 0 && files.count && !images) {
 		r = builder_path(builder, files.first, &path);
 		if (r == 0)
-			create_log(create, log_notice, "", "no image in it (%s, such as '%s')",
+			report_log(left->report, log_notice, "",
+				   "no image in it (%s, such as '%s')",
 				   count_noun(files.count, "file", count), path.data);
 	}
 	if (r == 0 && ours.count)
 		r = say_kind(
-			create, &ours,
+			left, &ours,
 			", though foldfs keeps it beside a container or an unfinished pack", "file",
 			"'--exclude=*.foldfs-index' and '--exclude=*.partial*' leave them out");
 	return r;
 }
 
-int create_name_rest(struct create *create)
+int leftovers_name(const struct leftovers *left)
 {
-	struct empty empty = {.create = create};
+	struct empty empty = {.left = left};
 	char count[SIZE_TEXT];
-	int r = name_dangling(create);
+	int r = name_dangling(left);
 
-	create_log_named(create);
+	report_log_named(left->report);
 	if (r == 0)
-		r = builder_find_empty(create->builder, on_empty, &empty);
+		r = builder_find_empty(left->builder, on_empty, &empty);
 	if (empty.count > EMPTY_NAMED)
-		log_notice("%s: %s folders without a file in all", create->source,
+		log_notice("%s: %s folders without a file in all", left->report->source,
 			   count_format(empty.count, count));
 	if (r == 0)
-		r = name_junk(create);
-	if (r == 0 && create_is_archive(create))
-		r = create_name_links(create);
-	return r == 0 && create_is_archive(create) ? name_one_folder(create) : r;
+		r = name_junk(left);
+	if (r == 0 && left->archive)
+		r = leftovers_name_links(left);
+	return r == 0 && left->archive ? name_one_folder(left) : r;
 }

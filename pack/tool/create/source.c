@@ -1,5 +1,5 @@
-/* What SOURCE is, and how it is opened; what archives have and a pack cannot hold: found while they
- * are opened, told once the pack is begun. */
+#include "pack/tool/create/source.h"
+
 #include "base/io.h"
 #include "base/log.h"
 #include "base/mountinfo.h"
@@ -7,7 +7,6 @@
 #include "base/size.h"
 #include "pack/environment.h"
 #include "pack/foreign/unsupported.h"
-#include "pack/tool/create/create_messages.h"
 #include "pack/tool/create/decompressed.h"
 #include "pack/tool/work/interrupt.h"
 #include <fcntl.h>
@@ -26,7 +25,7 @@ struct flaw {
 };
 
 struct create_flaws {
-	struct foreign_watch watch; /* its context is the struct create */
+	struct foreign_watch watch; /* its context is the struct create_source */
 	pthread_mutex_t lock;	    /* archives of a set are looked through side by side */
 	struct buf all, texts;	    /* by the lock */
 	bool stream;		    /* the source is a pipe */
@@ -39,7 +38,7 @@ struct create_flaws {
 
 static int note_flaw(void *context, const char *path, const char *what, enum foreign_flaw kind)
 {
-	struct create_flaws *flaws = ((struct create *)context)->flaws;
+	struct create_flaws *flaws = ((struct create_source *)context)->flaws;
 	SCOPE_LOCK(&flaws->lock);
 	struct flaw flaw = {.kind = kind, .path = flaws->texts.len};
 	int r;
@@ -60,7 +59,7 @@ static int look_for_signal(void *context)
  * that a run that resumes need not do it again. */
 static int note_broken(void *context, int error, const struct err *err)
 {
-	struct create_flaws *flaws = ((struct create *)context)->flaws;
+	struct create_flaws *flaws = ((struct create_source *)context)->flaws;
 
 	if (!flaws->stream)
 		return error;
@@ -74,26 +73,26 @@ static int note_broken(void *context, int error, const struct err *err)
 static int unpack_part(void *context, const struct foreign_compressed *from, struct reader **spool,
 		       uint64_t *ret_start, uint64_t *ret_len, struct err *err)
 {
-	const struct create *create = context;
+	const struct create_source *source = context;
 
-	return decompressed_part(create->pack, from, spool, ret_start, ret_len, err);
+	return decompressed_part(source->pack, from, spool, ret_start, ret_len, err);
 }
 
 /* What is not wanted need not be read at all, and nobody knows how much room a set needs. */
 static int copy_far(void *context, struct reader *from, const char *name, struct reader **ret,
 		    struct err *err)
 {
-	const struct create *create = context;
+	const struct create_source *source = context;
 
-	return create->flaws->alone && filter_wants_all(&create->options.filter)
-		       ? decompressed_copy(create->pack, from, name, ret, err)
+	return source->flaws->alone && filter_wants_all(&source->options->filter)
+		       ? decompressed_copy(source->pack, from, name, ret, err)
 		       : 1;
 }
 
-int create_tell_flaws(struct create *create)
+int create_source_tell_flaws(const struct create_source *source, struct report *report)
 {
-	const char *texts = create->flaws->texts.data;
-	const struct buf *all = &create->flaws->all;
+	const char *texts = source->flaws->texts.data;
+	const struct buf *all = &source->flaws->all;
 	const struct flaw *flaws = BUF_ITEMS(all, const struct flaw);
 	int r = 0;
 
@@ -104,72 +103,75 @@ int create_tell_flaws(struct create *create)
 		while (strncmp(path, "./", 2) == 0)
 			path += 2;
 		if (kind == FOREIGN_UNWANTED)
-			create_log(create, log_notice, path, "%s; left out", what);
-		else if (!filter_wants_file(&create->options.filter, path))
+			report_log(report, log_notice, path, "%s; left out", what);
+		else if (!filter_wants_file(&source->options->filter, path))
 			continue;
 		else if (kind == FOREIGN_SPECIAL)
-			create_special(create, path, what);
+			report_special(report, path, what);
 		else
-			r = create_unreadable(create, path, what);
+			r = report_unreadable(report, path, what);
 	}
 	return r;
 }
 
-int create_tell_broken(struct create *create)
+int create_source_tell_broken(const struct create_source *source, struct report *report,
+			      struct builder *builder)
 {
-	const struct create_flaws *flaws = create->flaws;
+	const struct create_flaws *flaws = source->flaws;
 	int error = flaws ? flaws->broken : 0;
 
 	if (error == 0)
 		return 0;
-	progress_clear(&create->progress);
+	progress_clear(&report->progress);
 	if (error == -ESTALE)
-		builder_spoil(create->builder);
+		builder_spoil(builder);
 	return log_fail(error == -EBADMSG ? CREATE_DAMAGED : CREATE_REPORTED, "%s: %s%s",
-			create->source, err_text(&flaws->why_broken, error),
+			source->names[0], err_text(&flaws->why_broken, error),
 			error == -ESTALE ? "; pack it again when nothing writes to it" : "");
 }
 
-bool create_is_archive(const struct create *create)
+bool create_source_is_archive(const struct create_source *source)
 {
-	return create->flaws && create->flaws->watch.archive;
+	return source->flaws && source->flaws->watch.archive;
 }
 
-void create_flaws_free(struct create *create)
+void create_source_release(struct create_source *source)
 {
-	if (!create->flaws)
+	dataset_free(source->dataset);
+	scope_close(&source->root);
+	if (!source->flaws)
 		return;
-	buf_release(&create->flaws->all);
-	buf_release(&create->flaws->texts);
-	pthread_mutex_destroy(&create->flaws->lock);
-	free(create->flaws);
+	buf_release(&source->flaws->all);
+	buf_release(&source->flaws->texts);
+	pthread_mutex_destroy(&source->flaws->lock);
+	free(source->flaws);
 }
 
 /* --- a folder --------------------------------------------------------------------------------- */
 
 /* A folder with an LMDB, by the name that an environment gives it, is that LMDB alone only if it
  * has nothing else that would be packed. */
-static bool is_environment(const struct create *create)
+static bool is_environment(const struct create_source *source)
 {
-	const char *source = create->source;
-	SCOPE_CLOSE int fd = openat(create->root, "data.mdb", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	const char *name = source->names[0];
+	SCOPE_CLOSE int fd = openat(source->root, "data.mdb", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	struct environment beside = {0};
 	char count[SIZE_TEXT];
 	uint32_t magic = 0;
 
 	if (fd < 0 || pread(fd, &magic, sizeof(magic), LMDB_MAGIC_AT) != sizeof(magic) ||
-	    magic != LMDB_MAGIC || environment_look(create->root, &beside) < 0)
+	    magic != LMDB_MAGIC || environment_look(source->root, &beside) < 0)
 		return false;
 	if (beside.images)
 		log_notice(
 			"%s: has a data.mdb, and is packed as the folder that it is; "
 			"'%s/data.mdb' names the LMDB alone",
-			source, source);
+			name, name);
 	else if (beside.others)
 		log_notice(
 			"%s: an LMDB environment, packed as what is in its data.mdb; %s beside "
 			"it left out: '%s'%s",
-			source, count_noun(beside.others, "file", count), beside.other,
+			name, count_noun(beside.others, "file", count), beside.other,
 			beside.others > 1 ? " and others" : "");
 	return !beside.images;
 }
@@ -203,7 +205,7 @@ static bool has_keys(int folder, const char *name, const char *const *keys, bool
 enum writer { WRITER_NONE, WRITER_LMDB, WRITER_ZARR, WRITER_HUGGING_FACE };
 
 /* By what stands in the files that describe it. */
-static enum writer writer_of(const struct create *create)
+static enum writer writer_of(const struct create_source *source)
 {
 	static const struct {
 		const char *name, *keys[4];
@@ -226,19 +228,19 @@ static enum writer writer_of(const struct create *create)
 	bool there;
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-		if (files[i].writer == WRITER_HUGGING_FACE && create->options.anyway)
+		if (files[i].writer == WRITER_HUGGING_FACE && source->options->anyway)
 			continue;
-		if (has_keys(create->root, files[i].name, files[i].keys, &there))
+		if (has_keys(source->root, files[i].name, files[i].keys, &there))
 			return files[i].writer;
 		if (there && files[i].own)
 			log_notice("%s: %s: no metadata of zarr; packed as the folder that it is",
-				   create->source, files[i].name);
+				   source->names[0], files[i].name);
 	}
 	return WRITER_NONE;
 }
 
 /* Through a mount, its packs are read in the order of the tree. */
-static void advise_of_mount(const struct create *create, dev_t device)
+static void advise_of_mount(const struct create_source *source, dev_t device)
 {
 	SCOPE_FILE FILE *table = fopen("/proc/self/mountinfo", "re");
 	SCOPE_FREE char *line = NULL;
@@ -250,7 +252,7 @@ static void advise_of_mount(const struct create *create, dev_t device)
 			log_notice(
 				"%s: in a mount of %s; packing that itself reads it from front "
 				"to back, and keeps its order and labels",
-				create->source, mount.source);
+				source->names[0], mount.source);
 			return;
 		}
 }
@@ -259,10 +261,10 @@ static void advise_of_mount(const struct create *create, dev_t device)
 
 /* The tar that a script makes of the source takes its place. Returns -ENOMSG where the source is
  * not what the script reads, which err has a sentence about; otherwise an exit status. */
-static int open_by_script(struct create *create, struct decompressed *d, const char *name,
+static int open_by_script(struct create_source *source, struct decompressed *d, const char *name,
 			  struct err *err)
 {
-	struct foreign_settings *foreign = &create->options.common.foreign;
+	struct foreign_settings *foreign = &source->options->common.foreign;
 	const struct foreign_settings asked = *foreign;
 	unsigned fields = strcmp(name, "table") == 0 ? FOREIGN_TAKES_KEYS
 			  : strcmp(name, "torch") == 0
@@ -271,15 +273,15 @@ static int open_by_script(struct create *create, struct decompressed *d, const c
 	int r;
 
 	if (foreign_settings_check(foreign, fields, name, err) < 0)
-		return log_fail(EXIT_USAGE, "%s: %s", create->source, err->text);
-	r = decompressed_script(d, name, create->source, err);
+		return log_fail(EXIT_USAGE, "%s: %s", source->names[0], err->text);
+	r = decompressed_script(d, name, source->names[0], err);
 	if (r < 0)
-		return cmd_status(create->source, r, err);
+		return cmd_status(source->names[0], r, err);
 	/* They are the script's, and say nothing of a tar. */
 	foreign->layout = FOREIGN_TREE;
 	foreign->image_key = foreign->label_key = foreign->name_key = NULL;
 	interrupt_catch();
-	r = foreign_open(create->source, foreign, &create->dataset, err);
+	r = foreign_open(source->names[0], foreign, &source->dataset, err);
 	foreign->layout = asked.layout;
 	foreign->image_key = asked.image_key;
 	foreign->label_key = asked.label_key;
@@ -287,141 +289,141 @@ static int open_by_script(struct create *create, struct decompressed *d, const c
 	/* One from the terminal comes to the script as well, which then seems to crash. */
 	if (r < 0 && interrupt_pending())
 		return EXIT_FAILED;
-	return r == -ENOMSG ? r : cmd_status(create->source, r, err);
+	return r == -ENOMSG ? r : cmd_status(source->names[0], r, err);
 }
 
-static int open_container(struct create *create, struct decompressed *d)
+static int open_container(struct create_source *source, struct decompressed *d)
 {
 	struct err err = {0};
-	int r = foreign_open(create->source, &create->options.common.foreign, &create->dataset,
+	int r = foreign_open(source->names[0], &source->options->common.foreign, &source->dataset,
 			     &err);
 
 	if (r == -EINTR && interrupt_pending())
 		return EXIT_FAILED;
-	if (r == -ENOPKG && !create->flaws->stream) {
-		log_notice("%s: %s; so pyarrow reads it", create->source, err.text);
-		return open_by_script(create, d, "table", &err);
+	if (r == -ENOPKG && !source->flaws->stream) {
+		log_notice("%s: %s; so pyarrow reads it", source->names[0], err.text);
+		return open_by_script(source, d, "table", &err);
 	}
-	if (r == 0 && dataset_lacks_base(create->dataset)) {
-		dataset_free(steal_ptr(&create->dataset));
-		return cmd_open(create->source, &create->options.common, &create->dataset);
+	if (r == 0 && dataset_lacks_base(source->dataset)) {
+		dataset_free(steal_ptr(&source->dataset));
+		return cmd_open(source->names[0], &source->options->common, &source->dataset);
 	}
 	if (r != -ENOMSG || strcmp(err.text, FOREIGN_UNKNOWN) != 0)
-		return cmd_status(create->source, r, &err);
+		return cmd_status(source->names[0], r, &err);
 	return log_fail(EXIT_FAILED,
 			"%s: not a tar, plain or compressed by gzip, bzip2, xz, zstd or lz4; "
 			"unpack it and pack the folder, or pipe it decompressed into 'foldpack "
 			"create - PACK'",
-			create->source);
+			source->names[0]);
 }
 
 /* A folder is packed as it is, unless zarr, N5 or save_to_disk wrote images into it. */
-static int open_source_folder(struct create *create, struct decompressed *d)
+static int open_source_folder(struct create_source *source, struct decompressed *d)
 {
-	const struct foreign_settings *foreign = &create->options.common.foreign;
-	enum writer writer = is_environment(create) ? WRITER_LMDB : writer_of(create);
+	const struct foreign_settings *foreign = &source->options->common.foreign;
+	enum writer writer = is_environment(source) ? WRITER_LMDB : writer_of(source);
 	struct err err = {0};
 	int r;
 
 	if (writer == WRITER_LMDB || writer == WRITER_HUGGING_FACE)
-		return cmd_open(create->source, &create->options.common, &create->dataset);
+		return cmd_open(source->names[0], &source->options->common, &source->dataset);
 	if (writer == WRITER_ZARR) {
-		r = open_by_script(create, d, "zarr", &err);
+		r = open_by_script(source, d, "zarr", &err);
 		if (r != -ENOMSG)
 			return r;
-		log_notice("%s: %s; packed as the folder that it is", create->source, err.text);
+		log_notice("%s: %s; packed as the folder that it is", source->names[0], err.text);
 	} else if (foreign_asked(foreign) || foreign->empty_classes) {
 		log_notice(
 			"%s: a folder, which stays as it is: --classes and the other "
 			"options for files of other formats change nothing",
-			create->source);
+			source->names[0]);
 	}
 	return EXIT_DONE;
 }
 
-static int open_stream(struct create *create, struct decompressed *d)
+static int open_stream(struct create_source *source, struct decompressed *d)
 {
-	create->flaws->stream = true;
-	d->stream = create->root;
+	source->flaws->stream = true;
+	d->stream = source->root;
 	interrupt_catch();
-	return open_container(create, d);
+	return open_container(source, d);
 }
 
 /* Several packs, tars or files of other formats, or what is no file here, as a URL. */
-static int open_names(struct create *create)
+static int open_names(struct create_source *source)
 {
-	const struct cmd_common *common = &create->options.common;
+	const struct cmd_common *common = &source->options->common;
 	SCOPE(names_release) struct names names = {0};
-	int r = cmd_names(create->sources, create->source_count, common, &names);
+	int r = cmd_names(source->names, source->count, common, &names);
 
-	create->root = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	create->flaws->alone = names.count == 1;
-	return r == EXIT_DONE ? cmd_open_names(&names, common, &create->dataset) : r;
+	source->root = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	source->flaws->alone = names.count == 1;
+	return r == EXIT_DONE ? cmd_open_names(&names, common, &source->dataset) : r;
 }
 
 /* `d` gets the pipe, if it is one. */
-static int open_any_source(struct create *create, struct decompressed *d)
+static int open_any_source(struct create_source *source, struct decompressed *d)
 {
-	const char *source = create->source;
-	bool standard = strcmp(source, "-") == 0;
+	const char *name = source->names[0];
+	bool standard = strcmp(name, "-") == 0;
 	struct err err = {0};
 	char head[UNSUPPORTED_HEAD];
 	const char *script;
 	struct stat st;
 	ssize_t n;
 
-	if (create->source_count > 1)
-		return open_names(create);
-	create->root = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-				: open(source, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (create->root < 0 && errno == ENOENT)
-		return open_names(create);
-	if (create->root < 0 || fstat(create->root, &st) < 0)
-		return log_fail(EXIT_FAILED, "%s: %s", source, strerror(errno));
+	if (source->count > 1)
+		return open_names(source);
+	source->root = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+				: open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (source->root < 0 && errno == ENOENT)
+		return open_names(source);
+	if (source->root < 0 || fstat(source->root, &st) < 0)
+		return log_fail(EXIT_FAILED, "%s: %s", name, strerror(errno));
 	if (standard)
-		return open_stream(create, d);
+		return open_stream(source, d);
 	if (S_ISDIR(st.st_mode)) {
-		advise_of_mount(create, st.st_dev);
-		return open_source_folder(create, d);
+		advise_of_mount(source, st.st_dev);
+		return open_source_folder(source, d);
 	}
 	if (S_ISREG(st.st_mode)) {
-		bool named = create->options.common.foreign.schema;
+		bool named = source->options->common.foreign.schema;
 
-		n = named ? 0 : pread(create->root, head, sizeof(head), 0);
+		n = named ? 0 : pread(source->root, head, sizeof(head), 0);
 		script = n > 0 ? script_of(head, (size_t)n) : NULL;
-		return script ? open_by_script(create, d, script, &err) : open_container(create, d);
+		return script ? open_by_script(source, d, script, &err) : open_container(source, d);
 	}
-	if (!io_is_given_pipe(create->root, source))
+	if (!io_is_given_pipe(source->root, name))
 		return log_fail(EXIT_FAILED,
 				"%s: neither a folder nor a regular file; 'foldpack create - PACK "
 				"<%s' reads a tar from it",
-				source, source);
-	return fcntl(create->root, F_SETFL, 0) < 0 ? (int)exit_status_of(-errno)
-						   : open_stream(create, d);
+				name, name);
+	return fcntl(source->root, F_SETFL, 0) < 0 ? (int)exit_status_of(-errno)
+						   : open_stream(source, d);
 }
 
-int create_open_source(struct create *create)
+int create_source_open(struct create_source *source)
 {
-	struct foreign_settings *foreign = &create->options.common.foreign;
+	struct foreign_settings *foreign = &source->options->common.foreign;
 	struct create_flaws *flaws = calloc(1, sizeof(*flaws));
 	struct decompressed decompressed;
 	int r;
 
 	if (!flaws)
-		return log_fail(EXIT_FAILED, "%s: %s", create->source, strerror(ENOMEM));
+		return log_fail(EXIT_FAILED, "%s: %s", source->names[0], strerror(ENOMEM));
 	flaws->watch.left_out = note_flaw;
 	flaws->watch.tick = look_for_signal;
 	flaws->watch.broken = note_broken;
 	flaws->watch.unpack = unpack_part;
 	flaws->watch.copy = copy_far;
-	flaws->watch.context = create;
+	flaws->watch.context = source;
 	pthread_mutex_init(&flaws->lock, NULL);
-	create->flaws = flaws;
-	foreign->strip = (unsigned)create->options.strip;
+	source->flaws = flaws;
+	foreign->strip = (unsigned)source->options->strip;
 	foreign->watch = &flaws->watch;
 	foreign->relist = true;
-	decompressed_begin(&decompressed, create->pack, foreign);
-	r = open_any_source(create, &decompressed);
+	decompressed_begin(&decompressed, source->pack, foreign);
+	r = open_any_source(source, &decompressed);
 	decompressed_end(&decompressed);
 	foreign->watch = NULL;
 	if (decompressed.error < 0) {

@@ -1,4 +1,4 @@
-#include "pack/tool/create/create_annotations.h"
+#include "pack/tool/create/places.h"
 
 #include "base/io.h"
 #include "base/log.h"
@@ -6,8 +6,6 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/image_kind.h"
-#include "pack/tool/create/create_images.h"
-#include "pack/tool/create/create_messages.h"
 #include <fcntl.h>
 #include <string.h>
 
@@ -16,15 +14,20 @@
 #define AHEAD_FILE (64 * MIB) /* of one */
 #define AHEAD_ALL  (256 * MIB)
 
-int create_refuse_annotations(struct create *create, const char *path,
-			      const struct annotations *found, uint64_t others)
+void places_release(struct places *places)
+{
+	photo_names_release(&places->own);
+}
+
+int places_refuse(struct report *report, const char *path, const struct annotations *found,
+		  uint64_t others)
 {
 	char images[SIZE_TEXT], files[SIZE_TEXT], more[2 * SIZE_TEXT] = "";
 
 	if (others)
 		snprintf(more, sizeof(more), ", and so it is with %s",
 			 count_noun(others, "other file", files));
-	create_log(create, log_error, path,
+	report_log(report, log_error, path,
 		   "boxes or points in it would no longer fit %s%s; --anyway resizes all the same",
 		   count_noun(found->images, "image", images), more);
 	return CREATE_REFUSED;
@@ -32,16 +35,17 @@ int create_refuse_annotations(struct create *create, const char *path,
 
 /* --- names of images -------------------------------------------------------------------------- */
 
-int create_list_images(struct create *create, const struct builder *entries, uint64_t count)
+int places_begin(struct places *places, const struct create_options *options,
+		 const struct builder *entries, uint64_t count)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	char name[FORMAT_NAME_MAX + 1];
 	enum format_image kind;
 	int r = 0;
 
-	if (create->options.anyway || (!create->options.resize && !create->options.max_side))
+	if (options->anyway || (!options->resize && !options->max_side))
 		return 0;
-	photo_names_release(&create->own_images);
+	photo_names_release(&places->own);
 	for (uint32_t id = 1; r == 0 && id < count; id++) {
 		if (builder_kind(entries, id) == FORMAT_DIRECTORY)
 			continue;
@@ -50,12 +54,12 @@ int create_list_images(struct create *create, const struct builder *entries, uin
 		/* Other kinds are not resized. */
 		if (kind != IMAGE_JPEG && kind != IMAGE_PNG && kind != IMAGE_WEBP)
 			continue;
-		if (create->options.touch.count)
+		if (options->touch.count)
 			r = builder_path(entries, id, &path);
-		if (r == 0 && (!create->options.touch.count || create_may_touch(create, path.data)))
-			r = photo_names_add(&create->own_images, name);
+		if (r == 0 && (!options->touch.count || create_may_touch(options, path.data)))
+			r = photo_names_add(&places->own, name);
 	}
-	create->images = create->own_images.count ? &create->own_images : NULL;
+	places->images = places->own.count ? &places->own : NULL;
 	return r;
 }
 
@@ -71,14 +75,15 @@ static int feed_scan(void *scan, const void *data, size_t len)
 	return annotations_feed(scan, data, len);
 }
 
-int create_look_for_places(struct create *create, struct item *item)
+int places_look(const struct places *places, struct import *import, struct create_item *item)
 {
 	SCOPE(release_scan) struct annotations_scan *scan = NULL;
-	int r = annotations_begin(create->images, item->path.data, &scan);
+	struct item *file = &item->file;
+	int r = annotations_begin(places->images, file->path.data, &scan);
 
 	if (r == 0)
-		r = item_is_large(item) ? create_read_large(create, item, feed_scan, scan)
-					: annotations_feed(scan, item->bytes.data, item->bytes.len);
+		r = item_is_large(file) ? import_read_large(import, file, feed_scan, scan)
+					: annotations_feed(scan, file->bytes.data, file->bytes.len);
 	if (r == 0)
 		r = annotations_end(scan, &item->annotations);
 	return r == -ENOMEM || r == -EINTR ? r : 0;
@@ -86,15 +91,13 @@ int create_look_for_places(struct create *create, struct item *item)
 
 /* --- ahead ------------------------------------------------------------------------------------ */
 
-/* 1: found, 0: harmless, or it cannot be read; -ENOMEM. */
-static int look_into(const struct create *create, const char *path, char *part, uint64_t *most,
-		     struct annotations *ret)
+/* 1: found, 0: harmless, or it cannot be read, as fd < 0; -ENOMEM. */
+static int look_into(const struct photo_names *images, int fd, const char *path, char *part,
+		     uint64_t *most, struct annotations *ret)
 {
 	SCOPE(release_scan) struct annotations_scan *scan = NULL;
-	int follow = create->options.dereference ? 0 : O_NOFOLLOW;
-	SCOPE_CLOSE int fd = openat(create->root, path, O_RDONLY | follow | O_NONBLOCK | O_CLOEXEC);
 	uint64_t left = min(*most, AHEAD_FILE);
-	int r = fd < 0 ? 1 : annotations_begin(create->images, path, &scan);
+	int r = fd < 0 ? 1 : annotations_begin(images, path, &scan);
 
 	while (r == 0 && left) {
 		ssize_t n = io_read(fd, part, min(left, PART));
@@ -120,17 +123,18 @@ static bool is_other_file(const struct builder *entries, uint32_t id)
 	return !image_is_named(name, strlen(name));
 }
 
-int create_look_ahead(struct create *create, const struct builder *entries, uint64_t count)
+int places_look_ahead(const struct places *places, struct report *report, int root,
+		      const struct builder *entries, uint64_t count)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT, first = BUF_INIT;
 	SCOPE_FREE char *part = malloc(PART);
 	struct annotations found, all = {0};
 	uint64_t others = 0, seen = 0, files = 0, most = AHEAD_ALL;
+	int flags =
+		O_RDONLY | O_NONBLOCK | O_CLOEXEC | (report->options->dereference ? 0 : O_NOFOLLOW);
 	int r = part ? 0 : -ENOMEM;
 
-	if (r == 0)
-		r = create_list_images(create, entries, count);
-	if (r < 0 || !create->images)
+	if (r < 0 || !places->images)
 		return r;
 	for (uint32_t id = 1; id < count; id++)
 		others += is_other_file(entries, id);
@@ -138,8 +142,11 @@ int create_look_ahead(struct create *create, const struct builder *entries, uint
 		if (!is_other_file(entries, id) || seen++ % (others / AHEAD + 1))
 			continue;
 		r = builder_path(entries, id, &path);
-		if (r == 0)
-			r = look_into(create, path.data, part, &most, &found);
+		if (r == 0) {
+			SCOPE_CLOSE int fd = openat(root, path.data, flags);
+
+			r = look_into(places->images, fd, path.data, part, &most, &found);
+		}
 		if (r == 1 && files++ == 0) {
 			all = found;
 			r = buf_adds(&first, path.data);
@@ -147,5 +154,5 @@ int create_look_ahead(struct create *create, const struct builder *entries, uint
 	}
 	if (r < 0 || files == 0)
 		return r < 0 ? r : 0;
-	return create_refuse_annotations(create, first.data, &all, files - 1);
+	return places_refuse(report, first.data, &all, files - 1);
 }

@@ -1,4 +1,4 @@
-#include "pack/tool/create/create_since.h"
+#include "pack/tool/create/since.h"
 #include "base/log.h"
 #include "base/math.h"
 #include "base/scope.h"
@@ -10,27 +10,25 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
-struct create_since {
+struct since {
+	const struct create_options *options;
 	struct dataset *base;
 	struct buf sums; /* struct ranked: the first checksum and the entry of each file, for
 			    --dedup */
 };
 
-struct dataset *create_base(const struct create *create)
+struct dataset *since_base(const struct since *since)
 {
-	return create->since ? create->since->base : NULL;
+	return since ? since->base : NULL;
 }
 
-void create_since_close(struct create *create)
+void since_free(struct since *since)
 {
-	struct create_since *since = create->since;
-
 	if (!since)
 		return;
 	dataset_free(since->base);
 	buf_release(&since->sums);
 	free(since);
-	create->since = NULL;
 }
 
 /* --- the base --------------------------------------------------------------------------------- */
@@ -51,11 +49,11 @@ static int check_untouched(const char *name, const struct dataset_info *info)
 }
 
 /* A delta in place of its base would be good for nothing. */
-static int check_place(const struct create *create, const struct names *base_names)
+static int check_place(const char *path, const struct names *base_names)
 {
 	struct stat pack, base;
 
-	if (stat(create->pack, &pack) < 0)
+	if (stat(path, &pack) < 0)
 		return EXIT_DONE;
 	for (size_t i = 0; i < base_names->count; i++)
 		if (stat(base_names->all[i].name, &base) == 0 && base.st_dev == pack.st_dev &&
@@ -63,21 +61,20 @@ static int check_place(const struct create *create, const struct names *base_nam
 			return log_fail(EXIT_FAILED,
 					"%s: is what '--since' names, and a delta needs that; "
 					"choose another name",
-					create->pack);
+					path);
 	return EXIT_DONE;
 }
 
-static int load_base(struct create *create, struct err *err)
+static int load_base(struct since *since, char *lines, struct err *err)
 {
-	struct create_since *since = create->since;
 	struct dataset *base = since->base;
 	int r = dataset_load(base, DATASET_ATTRS | DATASET_IMAGES | DATASET_CHECKSUMS, err);
 
 	if (r == 0)
-		r = delta_name_base(base, create->options.base_lines);
+		r = delta_name_base(base, lines);
 	if (r == -ENODATA)
 		return err_set(err, -EINVAL, "no pack: there is nothing to compare with");
-	for (uint32_t e = 0; r == 0 && create->options.dedup && e < dataset_entries(base); e++) {
+	for (uint32_t e = 0; r == 0 && since->options->dedup && e < dataset_entries(base); e++) {
 		const struct dataset_entry file = dataset_entry(base, e);
 		struct ranked sum = {.number = e};
 
@@ -103,110 +100,109 @@ static void say_lost_labels(const char *name, const struct dataset *base)
 			name);
 }
 
-int create_since_open(struct create *create)
+int since_open(struct create_options *options, const char *pack, struct since **ret)
 {
-	struct opt_list *words = &create->options.since;
+	struct opt_list *words = &options->since;
 	char *name = (char *)words->items[0];
 	SCOPE(names_release) struct names names = {0};
+	struct since *since;
 	struct err err = {0};
 	int r;
 
+	*ret = NULL;
 	if (words->count == 0)
 		return EXIT_DONE;
-	create->since = calloc(1, sizeof(*create->since));
-	if (!create->since)
+	since = *ret = calloc(1, sizeof(*since));
+	if (!since)
 		return cmd_status(name, -ENOMEM, NULL);
-	r = cmd_names((char **)words->items, words->count, &create->options.common, &names);
+	since->options = options;
+	r = cmd_names((char **)words->items, words->count, &options->common, &names);
 	if (r == EXIT_DONE)
-		r = check_place(create, &names);
+		r = check_place(pack, &names);
 	if (r == EXIT_DONE)
-		r = cmd_open_names(&names, &create->options.common, &create->since->base);
+		r = cmd_open_names(&names, &options->common, &since->base);
 	if (r == EXIT_DONE)
-		r = check_untouched(name, dataset_info(create->since->base));
+		r = check_untouched(name, dataset_info(since->base));
 	if (r == EXIT_DONE)
-		say_lost_labels(name, create->since->base);
-	return r == EXIT_DONE ? cmd_status(name, load_base(create, &err), &err) : r;
+		say_lost_labels(name, since->base);
+	return r == EXIT_DONE ? cmd_status(name, load_base(since, options->base_lines, &err), &err)
+			      : r;
 }
 
 /* --- a file ----------------------------------------------------------------------------------- */
 
-static int find_at_path(const struct create *create, const struct item *item, uint32_t *ret)
+static int find_at_path(struct dataset *base, const struct item *file, uint32_t *ret)
 {
-	struct dataset *base = create->since->base;
-	int r = dataset_find(base, item->path.data, item->path.len, ret);
+	int r = dataset_find(base, file->path.data, file->path.len, ret);
 
 	if (r < 0)
 		return -ENOENT;
 	*ret = dataset_entry(base, *ret).inode;
 	return format_is_file(dataset_entry(base, *ret).kind) &&
-			       dataset_entry(base, *ret).size == item->size
+			       dataset_entry(base, *ret).size == file->size
 		       ? 0
 		       : -ENOENT;
 }
 
-int create_take_unread(struct create *create, const struct item *item)
+int since_take_unread(const struct since *since, struct builder *builder, const struct item *file)
 {
 	struct dataset_attr attr;
 	struct timespec mtime;
 	uint32_t entry;
 	int r;
 
-	if (!create->since || create->options.since_checksum ||
-	    find_at_path(create, item, &entry) < 0)
+	if (!since || since->options->since_checksum || find_at_path(since->base, file, &entry) < 0)
 		return 0;
-	mtime = builder_entry(create->builder, item->id).mtime;
-	r = dataset_attr(create->since->base, entry, &attr);
+	mtime = builder_entry(builder, file->id).mtime;
+	r = dataset_attr(since->base, entry, &attr);
 	if (r < 0 || attr.mtime.tv_sec != mtime.tv_sec || attr.mtime.tv_nsec != mtime.tv_nsec)
 		return r;
-	r = builder_refer(create->builder, item->id, entry, false, NULL);
-	if (r < 0)
-		return r;
-	create->counts.bytes_in += item->size;
-	progress_add(&create->progress, 1, item->size);
-	return 1;
+	r = builder_refer(builder, file->id, entry, false, NULL);
+	return r < 0 ? r : 1;
 }
 
-static bool compares(const struct create *create)
+static bool compares(const struct since *since)
 {
-	return create->since && (create->options.since_checksum || create->options.dedup);
+	return since && (since->options->since_checksum || since->options->dedup);
 }
 
 static int sum_extent(void *context, const void *data, size_t len)
 {
-	struct item *item = context;
+	struct create_item *item = context;
 	uint64_t sum = XXH3_64bits(data, len);
 
 	return buf_add(&item->sums, &sum, sizeof(sum));
 }
 
-void create_sum(const struct create *create, struct item *item)
+void since_sum(const struct since *since, struct create_item *item)
 {
-	if (!compares(create) || item->error)
+	struct item *file = &item->file;
+
+	if (!compares(since) || file->error)
 		return;
-	for (size_t at = 0; item->error == 0 && at < item->bytes.len; at += FORMAT_EXTENT)
-		item->error = sum_extent(item, item->bytes.data + at,
-					 min(item->bytes.len - at, (size_t)FORMAT_EXTENT));
+	for (size_t at = 0; file->error == 0 && at < file->bytes.len; at += FORMAT_EXTENT)
+		file->error = sum_extent(item, file->bytes.data + at,
+					 min(file->bytes.len - at, (size_t)FORMAT_EXTENT));
 }
 
-static bool has_sums(struct dataset *base, uint32_t entry, const struct item *item)
+static bool has_sums(struct dataset *base, uint32_t entry, const struct create_item *item)
 {
 	const uint64_t *sums = BUF_ITEMS(&item->sums, const uint64_t);
 	uint64_t first = dataset_first_extent(base, entry), sum;
-	bool same = dataset_entry(base, entry).size == item->size;
+	bool same = dataset_entry(base, entry).size == item->file.size;
 
-	for (uint64_t i = 0; same && i < format_extents(item->size); i++)
+	for (uint64_t i = 0; same && i < format_extents(item->file.size); i++)
 		same = dataset_checksum(base, first + i, &sum) == 0 && sum == sums[i];
 	return same;
 }
 
 /* The first entry of the base with these bytes. */
-static bool find_anywhere(const struct create *create, const struct item *item, uint32_t *ret)
+static bool find_anywhere(const struct since *since, const struct create_item *item, uint32_t *ret)
 {
-	const struct create_since *since = create->since;
 	const struct ranked *all = BUF_ITEMS(&since->sums, const struct ranked);
 	size_t count = BUF_COUNT(&since->sums, *all), at;
 
-	if (count == 0 || item->size == 0)
+	if (count == 0 || item->file.size == 0)
 		return false;
 	at = search_last(all, count, sizeof(*all), *BUF_ITEMS(&item->sums, const uint64_t));
 	while (at > 0 && all[at - 1].rank == all[at].rank)
@@ -219,21 +215,22 @@ static bool find_anywhere(const struct create *create, const struct item *item, 
 	return false;
 }
 
-int create_take_read(struct create *create, struct item *item, struct err *err)
+int since_take_read(const struct since *since, struct import *import, struct builder *builder,
+		    struct create_item *item, struct err *err)
 {
+	struct item *file = &item->file;
 	uint32_t entry;
 	int r = 0;
 
-	if (!compares(create))
+	if (!compares(since))
 		return 0;
-	if (item_is_large(item))
-		r = create_read_large(create, item, sum_extent, item);
-	if (r < 0 || item->error)
-		return item->error ? 0 : r;
-	if ((find_at_path(create, item, &entry) < 0 ||
-	     !has_sums(create->since->base, entry, item)) &&
-	    (!create->options.dedup || !find_anywhere(create, item, &entry)))
+	if (item_is_large(file))
+		r = import_read_large(import, file, sum_extent, item);
+	if (r < 0 || file->error)
+		return file->error ? 0 : r;
+	if ((find_at_path(since->base, file, &entry) < 0 || !has_sums(since->base, entry, item)) &&
+	    (!since->options->dedup || !find_anywhere(since, item, &entry)))
 		return 0;
-	r = builder_refer(create->builder, item->id, entry, true, err);
+	r = builder_refer(builder, file->id, entry, true, err);
 	return r < 0 ? r : 1;
 }

@@ -1,7 +1,8 @@
-#include "pack/tool/create/create.h"
+#include "pack/tool/create/options.h"
 
-#include "base/log.h"
+#include "base/size.h"
 #include "pack/options.h"
+#include "pack/tool/import/slices.h"
 #include <string.h>
 #include <unistd.h>
 
@@ -113,42 +114,111 @@ int create_usage_error(const char *text)
 	return cmd_usage_error(&create_command, text);
 }
 
+bool create_is_cut(const struct create_options *options)
+{
+	return options->cut.size || options->cut.part;
+}
+
+bool create_is_lenient(const struct create_options *options)
+{
+	return options->check < 0;
+}
+
+bool create_may_touch(const struct create_options *options, const char *path)
+{
+	return options->touch.count == 0 || filter_matches(&options->touch, path);
+}
+
+/* Parses a number of digits only, at most `most`. */
+static bool parse_count(const char **text, uint32_t most, uint32_t *ret)
+{
+	const char *start = *text;
+	uint64_t value = 0;
+
+	for (; **text >= '0' && **text <= '9' && value <= most; ++*text)
+		value = value * 10 + (uint64_t)(**text - '0');
+	*ret = (uint32_t)value;
+	return *text > start && value <= most;
+}
+
+/* Whether {} is between single quotes with other text, where the shell leaves "$1" as it is. */
+static bool is_quoted(const char *command)
+{
+	bool single = false, twice = false;
+
+	for (const char *at = command; *at; at++) {
+		if (*at == '\\' && !single && at[1])
+			at++;
+		else if (*at == '"' && !single)
+			twice = !twice;
+		else if (*at == '\'' && !twice)
+			single = !single;
+		else if (single && strncmp(at, "{}", 2) == 0 && (at[-1] != '\'' || at[2] != '\''))
+			return true;
+	}
+	return false;
+}
+
+static int take_cut(struct create_options *options)
+{
+	struct create_cut *cut = &options->cut;
+	const char *text = cut->part;
+
+	if (cut->size && cut->size < MIB)
+		return create_usage_error("'--shard-size': at least 1M");
+	if (cut->size && text)
+		return create_usage_error("'--part' and '--shard-size' do not go together");
+	if (cut->done && !cut->size)
+		return create_usage_error("'--shard-done' goes with '--shard-size' only");
+	if (cut->done && !strstr(cut->done, "{}"))
+		return create_usage_error("'--shard-done': no {}, where the path of a pack goes");
+	if (cut->done && is_quoted(cut->done))
+		return create_usage_error(
+			"'--shard-done': {} is within quotes, where it is no path: "
+			"sh -c '... \"$1\" ...' sh {}");
+	if (!text)
+		return EXIT_DONE;
+	if (!parse_count(&text, SLICES_MOST, &cut->first) || *text++ != '/' ||
+	    !parse_count(&text, SLICES_MOST, &cut->many) || *text || cut->first >= cut->many)
+		return create_usage_error("'--part': K/N, with K from 0 to N - 1");
+	return EXIT_DONE;
+}
+
 #define SIDE_MOST 65500 /* the most that a JPEG can hold */
 
-int create_options_take(struct create *create)
+int create_options_take(struct create_options *options)
 {
-	struct create_options *options = &create->options;
 	struct err err = {0};
 
 	if (options->jobs < 1 || options->jobs > JOBS_MOST)
 		return create_usage_error("'--jobs': not between 1 and 256");
 	if (order_parse(options->order_text, &options->order, &err) < 0)
 		return create_usage_error(err.text);
-	if (create_take_cut(create) != EXIT_DONE)
+	if (take_cut(options) != EXIT_DONE)
 		return EXIT_USAGE;
 	if (options->resize > SIDE_MOST || options->max_side > SIDE_MOST)
 		return create_usage_error("no JPEG has a side of over 65500 pixels");
-	create->how = (struct transform){
+	options->how = (struct transform){
 		.resize = (uint32_t)options->resize,
 		.max_side = (uint32_t)options->max_side,
 		.quality = (uint32_t)(options->quality > 100 ? 101 : options->quality),
 		.store = (enum transform_store)(options->store + 1),
 		.optimize = options->optimize,
 	};
-	if (transform_check(&create->how, &err) < 0)
+	if (transform_check(&options->how, &err) < 0)
 		return create_usage_error(err.text);
-	create->transforms = options->resize || options->max_side || options->store >= 0 ||
-			     options->optimize || options->program;
-	if (options->touch.count && !create->transforms)
+	options->transforms = options->resize || options->max_side || options->store >= 0 ||
+			      options->optimize || options->program;
+	if (options->touch.count && !options->transforms)
 		return create_usage_error(
 			"'--transform': nothing is asked for that it could touch");
 	if (options->since_checksum && !options->since.count)
 		return create_usage_error("'--since-checksum' without '--since'");
-	if (options->since.count && create->transforms)
+	if (options->since.count && options->transforms)
 		return create_usage_error(
 			"'--since' compares files with those of the folder, and these options "
 			"change them: pack the folder again");
-	if (options->since.count && create_is_cut(create))
+	if (options->since.count && create_is_cut(options))
 		return create_usage_error(
 			"'--since' makes one pack: leave out '--shard-size' and '--part'");
 	return EXIT_DONE;
@@ -184,9 +254,9 @@ static void add_option_number(struct buf *text, const char *name, uint64_t value
 }
 
 /* What a copy of a pack knows of how its files became what they are, but for what is said anew. */
-static void add_inherited(struct buf *text, const struct create *create)
+static void add_inherited(struct buf *text, struct dataset *dataset)
 {
-	const struct dataset_info *info = create->dataset ? dataset_info(create->dataset) : NULL;
+	const struct dataset_info *info = dataset ? dataset_info(dataset) : NULL;
 	const char *at = info ? info->options : NULL, *end = info ? at + info->options_len : NULL;
 	struct option_line line;
 
@@ -195,9 +265,9 @@ static void add_inherited(struct buf *text, const struct create *create)
 			buf_addf(text, "%.*s\n", (int)line.len, line.text);
 }
 
-int create_options_text(const struct create *create, struct buf *text)
+int create_options_text(const struct create_options *options, struct dataset *dataset,
+			struct buf *text)
 {
-	const struct create_options *options = &create->options;
 	const struct foreign_settings *foreign = &options->common.foreign;
 	int layout = foreign->layout, folders = foreign->class_folders;
 
@@ -211,10 +281,10 @@ int create_options_text(const struct create *create, struct buf *text)
 	buf_adds(text, options->base_lines);
 	add_flag(text, "dereference", options->dereference);
 	add_option(text, "layout", layout == FOREIGN_AUTO ? NULL : foreign_layout_names[layout]);
-	add_flag(text, "empty-classes", create->dataset && foreign->empty_classes);
+	add_flag(text, "empty-classes", dataset && foreign->empty_classes);
 	/* What decides which records of a file of another format become which files. A list of
 	 * names shows in their paths. */
-	if (create->dataset && dataset_is_unchecked(create->dataset)) {
+	if (dataset && dataset_is_unchecked(dataset)) {
 		add_option(text, "schema", foreign->schema);
 		add_option(text, "class-folders",
 			   folders == FOREIGN_FOLDERS_AUTO ? NULL : foreign_folders_names[folders]);
@@ -232,6 +302,6 @@ int create_options_text(const struct create *create, struct buf *text)
 	add_flag(text, "optimize", options->optimize);
 	add_option(text, "filter", options->program);
 	add_texts(text, "transform", &options->touch);
-	add_inherited(text, create);
+	add_inherited(text, dataset);
 	return buf_error(text);
 }

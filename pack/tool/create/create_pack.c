@@ -1,0 +1,196 @@
+/* Makes a pack, by calling its parts in order:
+ *
+ *	SOURCE is looked through: an entry for each name -> files are stored, one after the other,
+ *	each on its way through create_store.c -> the pack gets its name */
+#include "base/log.h"
+#include "base/scope.h"
+#include "pack/tool/create/create.h"
+#include "pack/tool/create/handover.h"
+#include "pack/tool/create/leftovers.h"
+#include "pack/tool/create/target.h"
+#include "pack/tool/work/interrupt.h"
+#include <string.h>
+#include <unistd.h>
+
+void create_begin(struct create *create, const char *pack)
+{
+	create->source.pack = create->report.pack = pack;
+	create->source.options = &create->options;
+	create->report.options = &create->options;
+	create->report.source = create->source.names[0];
+	create->watch = report_watch(&create->report);
+}
+
+void create_release(struct create *create)
+{
+	report_release(&create->report);
+	import_free(create->import);
+	if (create->slice.owned)
+		slices_free(create->slice.slices);
+	buf_release(&create->slice.scanned);
+	number_table_release(&create->stored);
+	places_release(&create->places);
+	builder_free(create->builder);
+	labels_release(&create->labels);
+	since_free(create->since);
+	create_source_release(&create->source);
+}
+
+static int open_builder(struct create *create)
+{
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	struct err err = {0};
+	int r = create_options_text(&create->options, create->source.dataset, &text);
+	const struct builder_params params = {.path = create->report.pack,
+					      .replace = create->options.force,
+					      .resume = create->options.resume,
+					      .options = text.data,
+					      .base = since_base(create->since)};
+
+	if (r == 0)
+		r = target_check(create->report.pack, create->source.root, &err);
+	if (r == 0)
+		r = builder_new(&params, &create->builder, &err);
+	if (r < 0)
+		return create_fail(create, r, &err);
+	create_log_kept(create, "resuming after");
+	r = report_empty_list(&create->report);
+	if (r == 0)
+		report_list_held(&create->report, &create->slice.scanned);
+	return r;
+}
+
+static struct leftovers leftovers_of(struct create *create)
+{
+	return (struct leftovers){.report = &create->report,
+				  .builder = create->builder,
+				  .entries = create->import->entries,
+				  .archive = create_source_is_archive(&create->source)};
+}
+
+/* Looks through all of the source. */
+static int look(struct create *create)
+{
+	bool folder = !create->source.dataset;
+	struct leftovers left;
+	int r = 0;
+
+	if (!folder) {
+		create->report.counts.skipped += dataset_left_out(create->source.dataset);
+		r = create_source_tell_flaws(&create->source, &create->report);
+	}
+	if (r == 0)
+		r = create_import(create);
+	if (r < 0)
+		return r;
+	if (!folder)
+		return places_begin(&create->places, &create->options, create->builder,
+				    create->import->entries);
+	log_detail("%s: %lu entries, %lu bytes, found in %.2f s", create->report.source,
+		   create->import->entries, create->import->bytes,
+		   progress_now() - create->report.progress.began);
+	if (!create->slice.slices)
+		r = create_look_ahead(create, create->builder, create->import->entries);
+	left = leftovers_of(create);
+	return r < 0 ? r : leftovers_name_links(&left);
+}
+
+static int store_all(struct create *create)
+{
+	const struct import *import = create->import;
+	struct leftovers left;
+	int r;
+
+	/* This is not known for a tar, nor if images are changed, nor what the base has. */
+	if (import->entries > 0 && !create->options.transforms && !create->since)
+		create->need =
+			target_estimate(import->bytes + create->slice.later, import->entries);
+	r = create_check_space(create);
+	if (r < 0)
+		return r;
+	progress_begin(&create->report.progress, "packing", cmd_progress(&create->options.common));
+	create->report.progress.files_total = import->files;
+	create->report.progress.bytes_total = import->bytes;
+	r = create_store(create);
+	if (r == 0)
+		r = create_source_tell_broken(&create->source, &create->report, create->builder);
+	left = leftovers_of(create);
+	return r < 0 ? r : leftovers_name(&left);
+}
+
+static int pack_source(struct create *create)
+{
+	int r = report_open_list(&create->report, create->source.root);
+
+	create->began = progress_now();
+	if (r == 0 && transform_decodes(&create->options.how) && !create->slice.slices)
+		create_warn_of_bitmaps(create);
+	if (r == 0)
+		r = open_builder(create);
+	if (r == 0)
+		r = look(create);
+	if (r == 0)
+		r = store_all(create);
+	if (r == 0)
+		r = report_close_list(&create->report);
+	return r < 0 ? r : create_finish(create);
+}
+
+/* --- how it ends ------------------------------------------------------------------------------ */
+
+/* Ends a run early, and returns whether --resume can continue it. */
+static bool leave_create(struct create *create)
+{
+	bool kept = !create->vain && create_log_kept(create, "--resume continues after");
+
+	create_release(create);
+	*create = (struct create){.source.root = -1};
+	return kept;
+}
+
+int create_interrupted(struct create *create)
+{
+	const char *pack = create->report.pack;
+	struct handover *handover = create->slice.handover;
+	bool kept = leave_create(create) || handover;
+
+	handover_await(handover);
+	log_error("%s: interrupted%s", pack, kept ? "" : "; nothing was left behind");
+	return interrupt_die();
+}
+
+int create_failed(struct create *create, int error)
+{
+	create_fail(create, error, NULL);
+	return error == CREATE_REFUSED	 ? EXIT_USAGE
+	       : error == CREATE_DAMAGED ? EXIT_DAMAGED
+					 : (int)exit_status_of(error);
+}
+
+int create_pack(struct create *create)
+{
+	const struct create_options *options = &create->options;
+	SCOPE(buf_release) struct buf partial = BUF_INIT;
+	int r;
+
+	/* Where there is nothing to resume but a finished pack. Scripts resume whatever there is.
+	 */
+	if (options->resume && !options->force && target_replaceable(create->report.pack) &&
+	    buf_addf(&partial, "%s.partial", create->report.pack) == 0 &&
+	    access(partial.data, F_OK) < 0) {
+		r = create_log_finished(create);
+		if (r != EXIT_DONE)
+			return r;
+		builder_tidy(create->report.pack);
+	} else {
+		r = pack_source(create);
+		if (r == -EINTR)
+			return create_interrupted(create);
+		if (r < 0) {
+			r = create_failed(create, r);
+			leave_create(create);
+			return r;
+		}
+	}
+	return create->report.counts.skipped ? EXIT_SKIPPED : EXIT_DONE;
+}

@@ -1,65 +1,28 @@
 #include "base/notices.h"
 #include "base/scope.h"
-#include <inttypes.h>
+#include "base/size.h"
 #include <stdio.h>
 #include <string.h>
 
-#define DIGITS	"0123456789"
-#define OF	" of "
-#define EXAMPLE ", such as "
+#define COUNT "{}"
 
-struct notice {
-	char *subject;	   /* the first one, sorted */
-	char *text;	   /* the first one that was added */
-	size_t head, tail; /* up to its first number, which is a word; from behind its numbers on */
-	size_t end;	   /* where its example begins */
-	unsigned numbers;  /* 0 to 2 */
-	uint64_t sums[2];  /* the second is of those that the first is of */
+struct said {
+	struct notice notice; /* its text and example are owned */
+	char *subject;	      /* the first one, sorted */
 	size_t subjects;
 };
 
-/* Both are borrowed. */
-static struct notice notice_of(char *subject, char *text)
+static void said_release(struct said *said)
 {
-	const char *example = strstr(text, EXAMPLE);
-	struct notice notice = {.subject = subject, .text = text, .subjects = 1};
-	size_t at = 0, digits;
-	char *end;
-
-	notice.end = example ? (size_t)(example - text) : strlen(text);
-	for (; at < notice.end; at += digits ? digits : 1) {
-		digits = strspn(text + at, DIGITS);
-		if (digits && digits < 19 && (at == 0 || text[at - 1] == ' ') &&
-		    (!text[at + digits] || text[at + digits] == ' '))
-			break;
-	}
-	notice.head = notice.tail = at < notice.end ? at : notice.end;
-	if (at >= notice.end)
-		return notice;
-	notice.sums[notice.numbers++] = strtoull(text + at, &end, 10);
-	if (strncmp(end, OF, strlen(OF)) == 0 && strspn(end + strlen(OF), DIGITS))
-		notice.sums[notice.numbers++] = strtoull(end + strlen(OF), &end, 10);
-	notice.tail = (size_t)(end - text);
-	return notice;
-}
-
-static bool is_same(const struct notice *a, const struct notice *b)
-{
-	size_t rest = a->end - a->tail;
-
-	return a->numbers == b->numbers && a->head == b->head && rest == b->end - b->tail &&
-	       memcmp(a->text, b->text, a->head) == 0 &&
-	       memcmp(a->text + a->tail, b->text + b->tail, rest) == 0;
+	free((char *)said->notice.text);
+	free((char *)said->notice.example);
+	free(said->subject);
 }
 
 static void forget_all(struct notices *notices)
 {
-	struct notice *all = BUF_ITEMS(&notices->all, struct notice);
-
-	for (size_t i = 0; i < BUF_COUNT(&notices->all, struct notice); i++) {
-		free(all[i].subject);
-		free(all[i].text);
-	}
+	for (size_t i = 0; i < BUF_COUNT(&notices->all, struct said); i++)
+		said_release(&BUF_ITEMS(&notices->all, struct said)[i]);
 	notices->all.len = 0;
 }
 
@@ -80,64 +43,92 @@ bool notices_first(struct notices *notices)
 	return first;
 }
 
-void notices_add(struct notices *notices, const char *subject, const char *text)
+static struct said *find_said(struct notices *notices, const struct notice *notice)
 {
-	SCOPE_FREE char *its_subject = strdup(subject), *its_text = strdup(text);
-	struct notice notice, *all;
+	struct said *all = BUF_ITEMS(&notices->all, struct said);
 
-	if (!its_subject || !its_text)
+	for (size_t i = 0; i < BUF_COUNT(&notices->all, struct said); i++)
+		if (all[i].notice.numbers == notice->numbers &&
+		    strcmp(all[i].notice.text, notice->text) == 0)
+			return &all[i];
+	return NULL;
+}
+
+void notices_add(struct notices *notices, const char *subject, const struct notice *notice)
+{
+	SCOPE(said_release) struct said said = {*notice, strdup(subject), 1};
+	struct said *same;
+	int order;
+
+	said.notice.text = strdup(notice->text);
+	said.notice.example = strdup(notice->example ? notice->example : "");
+	if (!said.subject || !said.notice.text || !said.notice.example)
 		return;
-	notice = notice_of(its_subject, its_text);
 	SCOPE_LOCK(&notices->lock);
-	all = BUF_ITEMS(&notices->all, struct notice);
-	for (size_t i = 0; i < BUF_COUNT(&notices->all, struct notice); i++) {
-		if (!is_same(&all[i], &notice))
-			continue;
-		all[i].sums[0] += notice.sums[0];
-		all[i].sums[1] += notice.sums[1];
-		all[i].subjects++;
-		if (strcmp(subject, all[i].subject) < 0) {
-			free(all[i].subject);
-			all[i].subject = steal_ptr(&its_subject);
-		}
+	same = find_said(notices, notice);
+	if (!same) {
+		if (buf_add(&notices->all, &said, sizeof(said)) == 0)
+			said = (struct said){0};
 		return;
 	}
-	if (buf_add(&notices->all, &notice, sizeof(notice)) == 0) {
-		steal_ptr(&its_subject);
-		steal_ptr(&its_text);
+	for (size_t i = 0; i < notice->numbers; i++)
+		same->notice.counts[i] += notice->counts[i];
+	order = strcmp(subject, same->subject);
+	same->subjects += order != 0;
+	if (order < 0) {
+		free(same->subject);
+		same->subject = steal_ptr(&said.subject);
 	}
 }
 
-static int compare_notices(const void *left, const void *right)
+void notices_move(struct notices *from, struct notices *to)
 {
-	const struct notice *a = left, *b = right;
+	const struct said *all;
+
+	SCOPE_LOCK(&from->lock);
+	all = BUF_ITEMS(&from->all, struct said);
+	for (size_t i = 0; i < BUF_COUNT(&from->all, struct said); i++)
+		notices_add(to, all[i].subject, &all[i].notice);
+	forget_all(from);
+}
+
+static int compare_said(const void *left, const void *right)
+{
+	const struct said *a = left, *b = right;
 	int order = strcmp(a->subject, b->subject);
 
-	return order ? order : strcmp(a->text, b->text);
+	return order ? order : strcmp(a->notice.text, b->notice.text);
 }
 
 /* Without memory, the line is lost. */
-static int line_of(const struct notice *notice, struct buf *ret)
+static int line_of(const struct said *said, struct buf *ret)
 {
-	buf_addf(ret, "%s", notice->subject);
-	if (notice->subjects > 1)
-		buf_addf(ret, " and %zu more", notice->subjects - 1);
-	buf_addf(ret, ": %.*s", (int)notice->head, notice->text);
-	for (unsigned i = 0; i < notice->numbers; i++)
-		buf_addf(ret, "%s%" PRIu64, i ? OF : "", notice->sums[i]);
-	return buf_adds(ret, notice->text + notice->tail);
+	const struct notice *notice = &said->notice;
+	const char *text = notice->text, *at;
+	char count[SIZE_TEXT];
+
+	buf_adds(ret, said->subject);
+	if (said->subjects > 1)
+		buf_addf(ret, " and %zu more", said->subjects - 1);
+	buf_adds(ret, ": ");
+	for (size_t i = 0; i < notice->numbers && (at = strstr(text, COUNT)); i++) {
+		buf_add(ret, text, (size_t)(at - text));
+		buf_adds(ret, count_format(notice->counts[i], count));
+		text = at + strlen(COUNT);
+	}
+	return buf_addf(ret, "%s%s%s", text, *notice->example ? ", such as " : "", notice->example);
 }
 
 void notices_say(struct notices *notices, void (*say)(const char *line))
 {
-	const struct notice *all;
+	const struct said *all;
 	char more[64];
 	size_t count;
 
 	SCOPE_LOCK(&notices->lock);
-	buf_sort(&notices->all, sizeof(struct notice), compare_notices);
-	all = BUF_ITEMS(&notices->all, struct notice);
-	count = BUF_COUNT(&notices->all, struct notice);
+	buf_sort(&notices->all, sizeof(struct said), compare_said);
+	all = BUF_ITEMS(&notices->all, struct said);
+	count = BUF_COUNT(&notices->all, struct said);
 	for (size_t i = 0; i < count && i < NOTICES_MOST; i++) {
 		SCOPE(buf_release) struct buf line = BUF_INIT;
 

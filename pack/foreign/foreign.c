@@ -73,13 +73,11 @@ static void say_reads(const struct foreign_tree *tree, const struct maker_format
 		settings->notice(line.data);
 }
 
-/* What is said of labels and names, or, where no record has the key that the user named, why it
- * fails.
+/* Notes what is said of labels; or, where no record has the key that the user named, why it fails.
  */
 static int tell_labels(struct foreign_tree *tree, struct err *err)
 {
 	const struct foreign_settings *settings = tree->source->settings;
-	int r = 0;
 
 	if (settings->label_key && tree->classed == 0)
 		return err_set(err, -EINVAL, "--label-key: no record has a label as '%s'",
@@ -88,16 +86,14 @@ static int tell_labels(struct foreign_tree *tree, struct err *err)
 		return err_set(err, -EINVAL, "--name-key: no record has a name as '%s'",
 			       settings->name_key);
 	if (tree->classed && tree->unlabelled)
-		r = foreign_tree_note(tree,
-				      "%" PRIu64
-				      " images have no label, and are in images, which is one more "
-				      "class to ImageFolder",
-				      tree->unlabelled);
-	if (r == 0 && tree->odd)
-		r = foreign_tree_note(
-			tree, "%" PRIu64 " records have a label below -1, which is taken as none",
-			tree->odd);
-	return r;
+		foreign_tree_note(tree, NOTICE("{} images have no label, and are in images, which "
+					       "is one more class to ImageFolder",
+					       tree->unlabelled));
+	if (tree->odd)
+		foreign_tree_note(tree,
+				  NOTICE("{} records have a label below -1, which is taken as none",
+					 tree->odd));
+	return 0;
 }
 
 static int make_index(struct opening *o, struct reader **ret, struct err *err)
@@ -120,7 +116,7 @@ static int make_index(struct opening *o, struct reader **ret, struct err *err)
 	if (r == 0)
 		r = index_file_write(tree, &o->key, format->name, ret, err);
 	if (r == 0)
-		foreign_tree_say_notes(tree);
+		foreign_say_notes(o->settings, &tree->notes);
 	return r;
 }
 

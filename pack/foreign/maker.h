@@ -22,11 +22,11 @@
  *	a the same         -                     will be asked for soon
  *	y first, count     paths                 foreign_tree_path()
  *	F fields           -                     a file: struct foreign_file
- *	N sentence         -                     a note
+ *	N text, example, counts  -               a note: struct notice; or L: of inputs that
+ *	                                         are left out
  *	C names            -                     foreign_tree_classes()
  *	T path, bytes      -                     foreign_add_text()
  *	P                  -                     foreign_tree_prefix()
- *	L count            -                     inputs are left out
  *	Z                  -                     foreign_tree_restart()
  *	G counted, several -                     numbers of enum labels_counted, _several
  *	E what, sentence   -                     it failed; or D: done

@@ -29,10 +29,6 @@ struct opening {
 	struct buf found; /* struct found: objects */
 	struct buf names; /* what they point to */
 	uint64_t next;	  /* where the next member begins */
-	struct left_out {
-		uint64_t count;
-		char *example;
-	} bad, special;
 };
 
 /* An object of a listing. */
@@ -52,8 +48,6 @@ static void opening_release(struct opening *o)
 	dataset_readers_release(&o->readers);
 	buf_release(&o->found);
 	buf_release(&o->names);
-	free(o->bad.example);
-	free(o->special.example);
 }
 
 /* --- a listing -------------------------------------------------------------------------------- */
@@ -82,19 +76,15 @@ static int add_file(struct opening *o, struct foreign_file *file, const struct m
 	return r < 0 ? r : buf_add(&tree->members, row, sizeof(row));
 }
 
-static int leave_out(struct opening *o, struct left_out *left, const char *path, const char *why)
+static int leave_out(struct opening *o, const char *text, const char *path, const char *why)
 {
-	o->tree.lacks++;
-	if (left->count++ == 0 && asprintf(&left->example, "'%s' (%s)", path, why) < 0)
-		left->example = NULL;
-	return left->example ? 0 : -ENOMEM;
-}
+	SCOPE_FREE char *example = NULL;
 
-static int say_left_out(struct opening *o, const struct left_out *left, const char *what)
-{
-	return left->count ? foreign_tree_note(&o->tree, "left out, as %s: %" PRIu64 ", such as %s",
-					       what, left->count, left->example)
-			   : 0;
+	o->tree.lacks++;
+	if (asprintf(&example, "'%s' (%s)", path, why) < 0)
+		return -ENOMEM;
+	foreign_tree_note(&o->tree, &(struct notice){text, 1, {1}, example});
+	return 0;
 }
 
 /* --- of a folder ------------------------------------------------------------------------------ */
@@ -155,7 +145,7 @@ static int note_bad(void *context, const char *path, const char *why)
 {
 	struct opening *o = context;
 
-	return *path ? leave_out(o, &o->bad, path, why)
+	return *path ? leave_out(o, "left out, as they cannot be read: {}", path, why)
 		     : err_set(o->err, -EIO, "cannot be listed: %s", why);
 }
 
@@ -163,7 +153,7 @@ static void note_special(void *context, const char *path, const char *what)
 {
 	struct opening *o = context;
 
-	leave_out(o, &o->special, path, what);
+	leave_out(o, "left out, as they are no files: {}", path, what);
 }
 
 static int note_tick(void *context, uint64_t entries)
@@ -180,11 +170,8 @@ static int list_folder(struct opening *o)
 	const struct scan_into into = {.root = add_root, .add = add_entry, .context = o};
 	int r = folder_scan(o->members, &watch, &into, o->err);
 
-	if (r == 0 && !tree_count(&o->tree))
-		r = -ENOMEM; /* for the root */
-	if (r == 0)
-		r = say_left_out(o, &o->bad, "they cannot be read");
-	return r < 0 ? r : say_left_out(o, &o->special, "they are no files");
+	/* There is no memory where even the root is missing. */
+	return r == 0 && !tree_count(&o->tree) ? -ENOMEM : r;
 }
 
 /* --- of a prefix ------------------------------------------------------------------------------ */
@@ -259,7 +246,8 @@ static int add_found(struct opening *o, const struct found *found)
 	if (found->size == 0 && (len == 0 || path[len - 1] == '/'))
 		return 0;
 	flaw = len > FOREIGN_PATH_MOST ? "a name too long for a path" : flaw_of(o, path);
-	return flaw ? leave_out(o, &o->bad, path, flaw) : add_file(o, &file, &member);
+	return flaw ? leave_out(o, "left out, as no file can have their names: {}", path, flaw)
+		    : add_file(o, &file, &member);
 }
 
 /* In the order of their names, as a folder is. A server that is odd may list one twice. */
@@ -278,7 +266,7 @@ static int list_prefix(struct opening *o)
 	for (size_t i = 0; r == 0 && i < BUF_COUNT(&o->found, struct found); i++)
 		if (i == 0 || compare_found(&all[i - 1], &all[i], o->names.data) != 0)
 			r = add_found(o, &all[i]);
-	return r < 0 ? r : say_left_out(o, &o->bad, "no file can have their names");
+	return r;
 }
 
 /* --- the index -------------------------------------------------------------------------------- */
@@ -295,8 +283,6 @@ static int make_index(struct opening *o, struct reader **ret)
 		r = index_members_write(&o->tree, now, &o->source.beside);
 	if (r == 0)
 		r = index_file_write(&o->tree, &o->key, o->kind, ret, o->err);
-	if (r == 0)
-		foreign_tree_say_notes(&o->tree);
 	return r;
 }
 
@@ -314,24 +300,25 @@ static void age_text(uint64_t listed, char ret[static 64])
 		snprintf(ret, 64, "%" PRIu64 " days ago", age / (24 * 3600));
 }
 
-static int say_opened(const struct opening *o, const struct dataset *dataset)
+static int say_opened(struct opening *o, const struct dataset *dataset)
 {
-	SCOPE(buf_release) struct buf line = BUF_INIT;
+	SCOPE_FREE char *text = NULL;
 	uint64_t files = dataset_info(dataset)->super->files;
-	char count[SIZE_TEXT], age[64];
-	int r;
+	char age[64];
 
 	age_text(o->extra.listed, age);
-	r = buf_addf(&line,
-		     "a %s as it is, without checksums: %s, listed %s; '--relist' lists it anew",
-		     o->kind, count_noun(files, "file", count), age);
-	if (r == 0 && o->settings.index_folder)
-		r = buf_adds(&line,
-			     "; '--cache-dir' keeps the listing alone, as only checksums say "
-			     "whether a copy is right: 'foldpack create' makes a pack");
-	if (r == 0)
-		foreign_say(&o->settings, o->source.shown, line.data);
-	return r;
+	if (asprintf(&text,
+		     "a %s as it is, without checksums: {} file%s, listed %s; '--relist' lists it "
+		     "anew%s",
+		     o->kind, files == 1 ? "" : "s", age,
+		     o->settings.index_folder
+			     ? "; '--cache-dir' keeps the listing alone, as only checksums say "
+			       "whether a copy is right: 'foldpack create' makes a pack"
+			     : "") < 0)
+		return -ENOMEM;
+	foreign_tree_note(&o->tree, NOTICE(text, files));
+	foreign_say_notes(&o->settings, &o->tree.notes);
+	return 0;
 }
 
 static int open_by(struct opening *o, struct reader *index, struct dataset **ret)

@@ -317,11 +317,28 @@ static int take_of_archive(struct message *message, struct foreign_tree *tree, s
 	}
 }
 
+static int take_note(struct message *message, struct foreign_tree *tree)
+{
+	struct notice note = {.text = message_field(message)};
+
+	note.example = message_field(message);
+	while (message->at < message->end)
+		if (note.numbers == NOTICE_COUNTS ||
+		    !message_numbers(message, &note.counts[note.numbers++], NULL))
+			return MAKES_NO_SENSE;
+	if (!note.example)
+		return MAKES_NO_SENSE;
+	if (message->letter == 'L')
+		tree->lacks += note.counts[0];
+	foreign_tree_note(tree, &note);
+	return 0;
+}
+
 static int take(struct message *message, const struct held_page *page, struct foreign_tree *tree,
 		struct err *err)
 {
 	SCOPE(buf_release) struct buf names = BUF_INIT; /* struct foreign_text */
-	uint64_t count, counted, several;
+	uint64_t counted, several;
 	struct foreign_text name;
 	const char *text;
 
@@ -329,8 +346,8 @@ static int take(struct message *message, const struct held_page *page, struct fo
 	case 'F':
 		return add_file(message, page, tree, err);
 	case 'N':
-		text = message_field(message);
-		return text ? foreign_tree_note(tree, "%s", text) : MAKES_NO_SENSE;
+	case 'L':
+		return take_note(message, tree);
 	case 'C':
 		while ((text = message_field(message))) {
 			name = text_of(text);
@@ -350,11 +367,6 @@ static int take(struct message *message, const struct held_page *page, struct fo
 					(size_t)(message->end - message->at) - 1, err);
 	case 'P':
 		return foreign_tree_prefix(tree);
-	case 'L':
-		if (!message_numbers(message, &count, NULL))
-			return MAKES_NO_SENSE;
-		tree->lacks += count;
-		return 0;
 	case 'G':
 		if (!message_numbers(message, &counted, &several, NULL) ||
 		    counted > LABELS_FROM_ZERO || several > LABELS_FIRSTS)

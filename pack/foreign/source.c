@@ -13,14 +13,20 @@
 
 #define TEXT_MOST (256 * MIB)
 
-void foreign_say(const struct foreign_settings *settings, const char *shown, const char *note)
+void foreign_say_notes(const struct foreign_settings *settings, struct notices *notes)
 {
-	SCOPE_FREE char *line = NULL;
-
 	if (settings->notices)
-		notices_add(settings->notices, shown, note);
-	else if (settings->notice && asprintf(&line, "%s: %s", shown, note) >= 0)
-		settings->notice(line);
+		notices_move(notes, settings->notices);
+	else if (settings->notice)
+		notices_say(notes, settings->notice);
+}
+
+void foreign_say(const struct foreign_settings *settings, const char *shown, const char *text)
+{
+	SCOPE(notices_release) struct notices one = NOTICES_INIT;
+
+	notices_add(&one, shown, &(struct notice){.text = text});
+	foreign_say_notes(settings, &one);
 }
 
 int foreign_source_init(struct foreign_source *source, struct reader *reader, const char *name,

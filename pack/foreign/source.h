@@ -63,8 +63,10 @@ int foreign_peek(struct foreign_source *source, uint64_t offset, size_t len, con
 /* Whether it is the disk cache's copy of a URL whose server does not answer. */
 bool foreign_is_lone(const struct foreign_source *source);
 
-/* Says a note of a file, or leaves it to whoever says those of all files. */
-void foreign_say(const struct foreign_settings *settings, const char *shown, const char *note);
+/* Says what is noted of a file, or leaves it to whoever says that of all files. */
+void foreign_say_notes(const struct foreign_settings *settings, struct notices *notes);
+/* A note without counts. */
+void foreign_say(const struct foreign_settings *settings, const char *shown, const char *text);
 
 /* Appends the whole text of another file: one that the user named, or one beside the source:
  * "/NAME" in its folder; any other end behind the name of the source without its last suffix, as

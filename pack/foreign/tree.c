@@ -4,7 +4,6 @@
 #include "base/scope.h"
 #include "pack/foreign/tree_internal.h"
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +16,18 @@
 #define FILES_MOST (UINT32_MAX / 2)    /* with their folders: entries are counted in 32 bits */
 
 /* --- lists ------------------------------------------------------------------------------------ */
+
+static int note_uncounted(struct foreign_tree *tree, const char *list, uint64_t line, size_t label)
+{
+	SCOPE_FREE char *text = NULL;
+
+	if (asprintf(&text,
+		     "%s: empty lines and comments are not counted: line %" PRIu64 " is label %zu",
+		     list, line, label) < 0)
+		return -ENOMEM;
+	foreign_tree_note(tree, &(struct notice){.text = text});
+	return 0;
+}
 
 static int find_items(struct foreign_tree *tree, struct tree_list *list, struct err *err)
 {
@@ -36,10 +47,7 @@ static int find_items(struct foreign_tree *tree, struct tree_list *list, struct 
 		/* A label is the place of its name in the list, which may not be what a blank line
 		 * meant. */
 		if (r == 0 && number && lines.line != last + 1 && !noted) {
-			r = foreign_tree_note(tree,
-					      "%s: empty lines and comments are not counted: line "
-					      "%" PRIu64 " is label %zu",
-					      list->name, lines.line, number);
+			r = note_uncounted(tree, list->name, lines.line, number);
 			noted = true;
 		}
 		last = lines.line;
@@ -65,7 +73,7 @@ int foreign_tree_init(struct foreign_tree *tree, struct foreign_source *source, 
 {
 	int r;
 
-	*tree = (struct foreign_tree){.source = source, .most_label = -1};
+	*tree = (struct foreign_tree){.source = source, .notes = NOTICES_INIT, .most_label = -1};
 	r = read_list(tree, source->settings->classes, &tree->classes, err);
 	foreign_text_flatten(tree->classes.text.data, tree->classes.text.len);
 	if (r < 0)
@@ -83,7 +91,7 @@ void foreign_tree_release(struct foreign_tree *tree)
 	buf_release(&tree->made);
 	buf_release(&tree->members);
 	buf_release(&tree->members_text);
-	buf_release(&tree->notes);
+	notices_release(&tree->notes);
 	buf_release(&tree->classes.text);
 	buf_release(&tree->classes.items);
 	buf_release(&tree->names.text);
@@ -326,20 +334,7 @@ int foreign_add_text(struct foreign_tree *tree, const char *path, const void *by
 	return r < 0 ? r : add_row(tree, &row, err);
 }
 
-int foreign_tree_note(struct foreign_tree *tree, const char *format, ...)
+void foreign_tree_note(struct foreign_tree *tree, const struct notice *note)
 {
-	va_list args;
-
-	va_start(args, format);
-	buf_addv(&tree->notes, format, args);
-	va_end(args);
-	return buf_add(&tree->notes, "", 1);
-}
-
-void foreign_tree_say_notes(const struct foreign_tree *tree)
-{
-	const char *note = tree->notes.data, *end = note + tree->notes.len;
-
-	for (; note < end; note += strlen(note) + 1)
-		foreign_say(tree->source->settings, tree->source->shown, note);
+	notices_add(&tree->notes, tree->source->shown, note);
 }

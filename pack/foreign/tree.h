@@ -15,6 +15,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/notices.h"
 #include "pack/foreign/source.h"
 #include "pack/foreign/text.h"
 #include "pack/foreign/virtual.h"
@@ -98,8 +99,6 @@ int foreign_add_text(struct foreign_tree *tree, const char *path, const void *by
  * or -ENOMEM. */
 int foreign_tree_prefix(struct foreign_tree *tree);
 
-/* Notes a line for the user: what the format holds and the tree does not, as "2 records without an
- * image are left out". It is told after the scan. */
-int foreign_tree_note(struct foreign_tree *tree, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-void foreign_tree_say_notes(const struct foreign_tree *tree);
+/* Notes something for the user: what the format holds and the tree does not, as "{} records without
+ * an image are left out". It is told after the scan. */
+void foreign_tree_note(struct foreign_tree *tree, const struct notice *note);

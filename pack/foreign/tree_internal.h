@@ -46,7 +46,7 @@ struct foreign_tree {
 	struct buf made;	 /* struct virtual_row */
 	struct buf members;	 /* the table of base/reader_members.h: rows, */
 	struct buf members_text; /* and their text */
-	struct buf notes;	 /* lines, each ended by NUL */
+	struct notices notes;
 	char *prefix;		 /* of made-up names */
 	struct reader *unpacked; /* what foreign_watch.unpack() has made, or NULL */
 	struct tree_list classes, names;

@@ -287,13 +287,14 @@ def rows():
     def said(letter, *fields):
         text = b"".join(field + b"\0" for field in fields)
         return letter + struct.pack("<H", len(text)) + text
-    tree = said(b"P") + said(b"C", b"cat", b"dog") + said(b"G", b"1", b"2") + said(b"L", b"3")
+    tree = said(b"P") + said(b"C", b"cat", b"dog") + (
+        said(b"G", b"1", b"2") + said(b"L", b"{} left out", b"'x'", b"3"))
     for fields in ((b"r7", b"o1", b"s9", b"l1"), (b"cx/y", b"na.jpg", b"o0", b"s3", b"m420", b"M5"),
                    (b"aup/", b"Cx/y", b"Nb", b"s4"), (b"pd/./e.png", b"o2", b"s1"),
                    (b"pf", b"s9000", b"h0 0 4 8192 4 3"), (b"pg", b"s6", b"x1 2 bgr"),
                    (b"cx_y", b"o9", b"s1"), (b"cx", b"l-2", b"s1"), (b"qh", b"s4", b"bGIF8"),
                    (b"s9", b"BBM")):
-        yield said(b"F", *fields) + tree + said(b"N", b"a note") + said(b"F", *fields) * 2
+        yield said(b"F", *fields) + tree + said(b"N", b"{} of {}", b"", b"1", b"2") + said(b"F", *fields) * 2
     yield tree + said(b"T", b"labels.tsv", b"a\tb") + said(b"Z") + said(b"F", b"l1", b"s1")
     yield (said(b"F", b"pd", b"d", b"m493") + said(b"F", b"pa", b"o0", b"s3") +
            said(b"F", b"pb", b"21") + said(b"F", b"pl", b"ta") + said(b"X", b"1") +

@@ -288,7 +288,7 @@ def test_rows_may_be_more_than_the_bytes_of_the_file(tmp_path):
     file = write_column(tmp_path / "b.parquet", one_image(1) + no_image(rows), 1, rows + 1)
     done = run(FOLDPACK, "list", file)
     assert done.out == "images/b-00000000.JPEG\n"
-    assert f"{rows} records without an image are left out" in done.err
+    assert f"{rows:,} records without an image are left out" in done.err
 
 
 def test_labels_and_paths_of_rows_without_an_image_are_passed_over(tmp_path):

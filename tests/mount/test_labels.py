@@ -412,7 +412,11 @@ def test_where_a_list_is_too_short_nothing_else_is_advised(place):
 
 
 def test_lines_of_a_list_of_classes_that_do_not_count_are_said(place):
-    path, _ = write_tfds(place, images([0, 1]), None)
+    """Once for all files of a set."""
+    for name in "ab":
+        (place / name).mkdir()
+        write_tfds(place / name, images([0, 1]), None)
     (place / "list").write_text("cat\n\ndog\n")
-    said = run(FOLDPACK, "list", f"--classes={place}/list", path).err
-    assert "empty lines and comments are not counted: line 3 is label 1" in said
+    said = run(FOLDPACK, "list", f"--classes={place}/list", f"{place}/?/x.tfrecord").err
+    assert said == (f"foldpack: {place}/a/x.tfrecord and 1 more: {place}/list: empty lines and "
+                    "comments are not counted: line 3 is label 1\n")

@@ -24,6 +24,7 @@ static inline void foreign_bytes_init(struct foreign_bytes *bytes, const void *d
 		abort();
 	bytes->source = (struct foreign_source){.reader = bytes->reader,
 						.path = strdup("bytes"),
+						.shown = strdup("bytes"),
 						.size = len,
 						.settings = &bytes->settings};
 	if (!bytes->source.path || window_init(&bytes->source.window, bytes->reader) < 0)

@@ -93,14 +93,29 @@ TEST_OF(f, test_what_makes_no_sense_is_refused)
 	}
 	assert_int_equal(SAYS(f, '?', ""), -EPROTO);
 	assert_int_equal(take(f, 'N', "", 0), -EPROTO);
+	assert_int_equal(SAYS(f, 'N', "a note"), -EPROTO);
+	assert_int_equal(SAYS(f, 'N', "{} notes\0\0x"), -EPROTO);
+	assert_int_equal(SAYS(f, 'N',
+			      "{} {} {}\0\0"
+			      "1\0"
+			      "2\0"
+			      "3"),
+			 -EPROTO);
 	assert_int_equal(take(f, 'T', "path", 5), -EPROTO);
 	assert_int_equal(SAYS(f, 'G',
 			      "3\0"
 			      "0"),
 			 -EPROTO);
 	assert_int_equal(SAYS(f, 'G', "0"), -EPROTO);
-	assert_int_equal(SAYS(f, 'L', "-1"), -EPROTO);
+	assert_int_equal(SAYS(f, 'L', "left out: {}\0\0-1"), -EPROTO);
 	assert_int_equal(tree_count(&f->tree), 0);
+}
+
+static char said[128];
+
+static void hear(const char *line)
+{
+	snprintf(said + strlen(said), sizeof(said) - strlen(said), "%s\n", line);
 }
 
 TEST_OF(f, test_what_else_is_said_of_the_tree)
@@ -111,17 +126,27 @@ TEST_OF(f, test_what_else_is_said_of_the_tree)
 			      "1\0"
 			      "2"),
 			 0);
-	assert_int_equal(SAYS(f, 'L', "4"), 0);
-	assert_int_equal(SAYS(f, 'N', "2 are %left out"), 0);
+	assert_int_equal(SAYS(f, 'L',
+			      "left out: {} {}\0'a'\0"
+			      "4"),
+			 0);
+	assert_int_equal(SAYS(f, 'N',
+			      "{} of {} are %odd\0\0"
+			      "2\0"
+			      "3"),
+			 0);
 	assert_int_equal(SAYS(f, 'T', "labels.tsv\0one\0two"), 0);
 	assert_int_equal(SAYS(f, 'F', "l1\0o0\0s3"), 0);
 	assert_string_equal(file(f, 0), "labels.tsv at 0, 7");
 	assert_string_equal(file(f, 1), "dog/bytes-00000000.JPEG at 0, 3");
-	assert_string_equal(f->tree.notes.data, "2 are %left out");
+	notices_say(&f->tree.notes, hear);
+	assert_string_equal(said, "bytes: left out: 4 {}, such as 'a'\nbytes: 2 of 3 are %odd\n");
 	assert_int_equal(f->tree.lacks, 4);
 	assert_int_equal(f->tree.style.several, LABELS_FIRSTS);
+	assert_int_equal(SAYS(f, 'N', "forgotten\0"), 0);
 	assert_int_equal(SAYS(f, 'Z', ""), 0);
 	assert_int_equal(tree_count(&f->tree), 0);
+	assert_int_equal(f->tree.notes.all.len, 0);
 }
 
 TEST_OF(f, test_what_an_archive_has)

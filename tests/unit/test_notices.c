@@ -1,5 +1,6 @@
 /* What is said of many files, once: base/notices.h. */
 #include "base/notices.h"
+#include "base/scope.h"
 #include "tests/unit/test.h"
 #include <stdio.h>
 #include <string.h>
@@ -25,36 +26,52 @@ static void begin(struct notices *notices)
 
 FIXTURE(notices, struct notices, begin, notices_release);
 
-TEST_OF(notices, the_same_of_many_is_one_line_with_the_sum)
+TEST_OF(notices, the_same_of_many_is_one_line_with_the_sums)
 {
-	notices_add(notices, "b.tar", "left out: 12 members");
-	notices_add(notices, "a.tar", "left out: 30 members");
-	notices_add(notices, "c.tar", "left out: 1 members");
-	notices_add(notices, "a.tar", "7 images have no text");
-	expect(notices, "a.tar: 7 images have no text\na.tar and 2 more: left out: 43 members\n");
+	static const struct notice part = {"{} of {} samples", 2, {3, 20}, "'x 9'"};
+
+	notices_add(notices, "b.tar", NOTICE("left out: {} members", 12));
+	notices_add(notices, "a.tar", NOTICE("left out: {} members", 1130));
+	notices_add(notices, "c.tar", NOTICE("left out: {} members", 12));
+	notices_add(notices, "a.tar", &part);
+	notices_add(notices, "b.tar", &part);
+	expect(notices,
+	       "a.tar and 2 more: left out: 1,154 members\n"
+	       "a.tar and 1 more: 6 of 40 samples, such as 'x 9'\n");
 	expect(notices, "");
 }
 
-TEST_OF(notices, one_alone_is_as_it_was)
+TEST_OF(notices, the_first_example_stays)
 {
-	notices_add(notices, "a.tar", "5 devices are left out, such as 'dev/1 2'");
-	expect(notices, "a.tar: 5 devices are left out, such as 'dev/1 2'\n");
-	notices_add(notices, "a.tar", "the column 'label2' has texts");
-	expect(notices, "a.tar: the column 'label2' has texts\n");
+	notices_add(notices, "a", &(struct notice){"{} devices", 1, {1}, "'x'"});
+	notices_add(notices, "b", &(struct notice){"{} devices", 1, {2}, "'y'"});
+	expect(notices, "a and 1 more: 3 devices, such as 'x'\n");
 }
 
-TEST_OF(notices, what_differs_by_more_than_a_count_and_an_example_is_said_apart)
+TEST_OF(notices, what_stands_in_a_text_is_no_count)
 {
-	notices_add(notices, "a", "the column 'label2' has texts");
-	notices_add(notices, "b", "the column 'label4' has texts");
-	notices_add(notices, "a", "1 device, such as 'x 9'");
-	notices_add(notices, "b", "2 device, such as 'y'");
-	notices_add(notices, "c", "2 devices, such as 'y'");
+	notices_add(notices, "a", &(struct notice){.text = "list: line 3 is label 1"});
+	notices_add(notices, "b", &(struct notice){.text = "list: line 3 is label 1"});
+	notices_add(notices, "b", &(struct notice){.text = "list: line 4 is label 1"});
+	notices_add(notices, "b", NOTICE("{} images, class '{}'", 5));
+	notices_add(notices, "b", NOTICE("no place", 5));
 	expect(notices,
-	       "a and 1 more: 3 device, such as 'x 9'\n"
-	       "a: the column 'label2' has texts\n"
-	       "b: the column 'label4' has texts\n"
-	       "c: 2 devices, such as 'y'\n");
+	       "a and 1 more: list: line 3 is label 1\n"
+	       "b: list: line 4 is label 1\n"
+	       "b: no place\n"
+	       "b: 5 images, class '{}'\n");
+}
+
+TEST_OF(notices, those_of_one_file_are_added_to_others)
+{
+	SCOPE(notices_release) struct notices one = NOTICES_INIT;
+
+	notices_add(notices, "b", NOTICE("{} odd", 2));
+	notices_add(&one, "a", NOTICE("{} odd", 3));
+	notices_add(&one, "a", &(struct notice){.text = "alone"});
+	notices_move(&one, notices);
+	expect(&one, "");
+	expect(notices, "a: alone\na and 1 more: 5 odd\n");
 }
 
 TEST_OF(notices, thousands_that_differ_are_counted)
@@ -63,7 +80,7 @@ TEST_OF(notices, thousands_that_differ_are_counted)
 		char text[32];
 
 		snprintf(text, sizeof(text), "the file x%d", i);
-		notices_add(notices, "a", text);
+		notices_add(notices, "a", &(struct notice){.text = text});
 	}
 	said[0] = '\0';
 	notices_say(notices, hear);

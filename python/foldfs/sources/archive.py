@@ -124,9 +124,11 @@ class Archive:
 
     # --- what is told -------------------------------------------------------------------------
 
-    def count(self, reason, example, why=None):
-        found = self.counts.setdefault(reason, [0, until_nul(example)[:400], why])
-        found[0] += 1
+    def count(self, reason, path, why=None):
+        if reason not in self.counts:
+            example = b"'" + until_nul(path)[:400] + b"'" + (b" (" + why + b")" if why else b"")
+            self.counts[reason] = [0, example]
+        self.counts[reason][0] += 1
 
     def leave_out(self, member, reason):
         if reason == "stripped" and member.kind == "folder":
@@ -148,13 +150,8 @@ class Archive:
         if self.labelled:
             self.count_moved()
         for reason, (one, many) in WORDS.items():
-            if reason not in self.counts:
-                continue
-            count, example, why = self.counts[reason]
-            if one is not None:
-                self.tree.lacks(count)
-            self.channel.say(b"N", many.format(count).encode() + b", such as '" + example + b"'" +
-                             (b"" if why is None else b" (" + why + b")"))
+            count, example = self.counts.get(reason, (0, b""))
+            self.tree.note(many, count, example=example, lacks=one is not None)
 
     # --- paths --------------------------------------------------------------------------------
 

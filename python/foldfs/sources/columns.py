@@ -172,4 +172,4 @@ class Columns:
         if self.nulls and self.nulls == self.record:
             raise unsupported(f"none of its {self.nulls} records has the bytes of an image: they "
                               "may name files that lie elsewhere")
-        self.tree.note_count(self.nulls, "{} records without an image are left out")
+        self.tree.note("{} records without an image are left out", self.nulls)

@@ -95,4 +95,4 @@ def scan(source, tree):
             more = [pixels(width, height, "rgb")] if mode else []
             known = None if label is None else struct.unpack_from("<q", rows, at + label)[0]
             tree.add(number, offset, sizes[offset], known, *more)
-    tree.note_count(fields - 1 - (label is not None), "left out: {} further fields of each sample")
+    tree.note("left out: {} further fields of each sample", fields - 1 - (label is not None))

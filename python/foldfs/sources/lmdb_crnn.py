@@ -66,12 +66,11 @@ class Scan:
         if not count:
             raise damaged("no record has a key as image-000000001")
         lines = self.lines()
-        self.tree.note_count(count - len(lines), "{} images have no text")
-        self.tree.note_count(len(self.labels) - len(lines),
-                             "{} texts without an image are left out")
-        self.tree.note_count(self.others, "{} records with other keys, as lexicons, are left out")
+        self.tree.note("{} images have no text", count - len(lines))
+        self.tree.note("{} texts without an image are left out", len(self.labels) - len(lines))
+        self.tree.note("{} records with other keys, as lexicons, are left out", self.others)
         if self.samples not in (0, count):
-            self.tree.note(f"{count} images, where num-samples says {self.samples}")
+            self.tree.note("{} images, where num-samples says {}", count, self.samples)
         if lines:
             self.tree.add_text("labels.tsv", b"".join(lines))
 

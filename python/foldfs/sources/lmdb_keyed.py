@@ -62,7 +62,7 @@ def scan_keyed(source, tree, plain, class_name=None):
         if head:
             more.append(head_field(head, b"b"))
         tree.add(number, offset, size, None, *more)
-    tree.note_count(notes, "{} records with keys as __len__ are left out")
+    tree.note("{} records with keys as __len__ are left out", notes)
 
 
 # --- LSUN ---------------------------------------------------------------------------------------
@@ -169,8 +169,8 @@ def scan_sodtools(source, tree):
             add_pixels(tree, records, number, name, shapes[number if len(shapes) > 1 else 0])
         except Failed as error:
             raise Failed(error.what, f"record {number}: {error}")
-    tree.note_count(max(len(records) - len(keys), 0),
-                    "{} records that meta_info.pkl does not name are left out")
+    tree.note("{} records that meta_info.pkl does not name are left out",
+              max(len(records) - len(keys), 0))
 
 
 LSUN = Dialect("lsun", probe_lsun, scan_lsun)

@@ -108,8 +108,8 @@ def scan_numbered(source, tree, name_of=lambda number: None):
         except Failed as error:
             raise Failed(error.what, f"record {number}: {error}")
         others += sample.others
-    tree.note_count(others, "{} records have more than an image, its label and its path, which is "
-                    "left out")
+    tree.note("{} records have more than an image, its label and its path, which is left out",
+              others)
 
 
 # --- names of Image2LMDB ------------------------------------------------------------------------
@@ -147,9 +147,8 @@ def scan_image2lmdb(source, tree):
         names = {}
         tree.note("no file of names is beside it: images are numbered")
     repeated = {name: count for name, count in Counter(names.values()).items() if count > 1}
-    tree.note_count(sum(repeated.values()),
-                    "{} images share their names with others: the numbers of their records come "
-                    "before")
+    tree.note("{} images share their names with others: the numbers of their records come before",
+              sum(repeated.values()))
 
     def name_of(number):
         name = names.get(number)

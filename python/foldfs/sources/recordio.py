@@ -175,5 +175,5 @@ def scan(source, tree):
         records = Records(source, tree, listed, True)
         records.take_all()
     tree.labels_are(AS_GIVEN, records.style)
-    for count, sentence in NOTES:
-        tree.note_count(getattr(records, count), sentence)
+    for count, text in NOTES:
+        tree.note(text, getattr(records, count))

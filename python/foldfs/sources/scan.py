@@ -261,8 +261,8 @@ class Tree:
 
     def end(self):
         if self.merged:
-            self.note(f"{self.merged} images are in the folder of another class, as classes "
-                      f"{self.merged_as} are one: a slash becomes _")
+            self.note("{} images are in the folder of another class, as classes "
+                      f"{self.merged_as} are one: a slash becomes _", self.merged)
 
     def paths(self, first, count):
         """Of files, by the order in which they were added."""
@@ -290,10 +290,6 @@ class Tree:
         self.forget_classes()
         self.channel.say(b"Z")
 
-    def lacks(self, count):
-        """So many inputs are left out that a folder would have."""
-        self.channel.say(b"L", b"%d" % count)
-
     def drop(self, file):
         """Takes the file of this number, of those that were added, out again."""
         self.channel.say(b"X", b"%d" % file)
@@ -307,13 +303,13 @@ class Tree:
                 raise
             self.channel.say(b"H", spoken(str(error)))
 
-    def note(self, sentence):
-        self.channel.say(b"N", spoken(sentence))
-
-    def note_count(self, count, sentence):
-        """A sentence with {} for the count, unless that is 0."""
-        if count:
-            self.note(sentence.format(count))
+    def note(self, text, *counts, example=b"", lacks=False):
+        """A sentence, whose first {} stand for the counts, unless the first of these is 0. Those of
+        other files are added where the text is the same, whose example then is one of many. lacks:
+        so many inputs are left out that a folder would have."""
+        if all(counts[:1]):
+            self.channel.say(b"L" if lacks else b"N", spoken(text),
+                             example.replace(b"\0", b" "), *(b"%d" % count for count in counts))
 
 
 def class_field(name):

@@ -17,12 +17,11 @@ class Tree:
 
     names = ()
 
-    def note(self, sentence):
-        say(sentence)
-
-    def note_count(self, count, sentence):
-        if count:
-            say(sentence.format(count))
+    def note(self, text, *counts):
+        if all(counts[:1]):
+            for count in counts:
+                text = text.replace("{}", f"{count:,}", 1)
+            say(text)
 
     def name_classes(self, names):
         self.names = names

@@ -515,7 +515,7 @@ def probe(source):
 
 
 def note_behind(tree, count):
-    tree.note_count(count, "behind the end of the tar are {} bytes that are not shown")
+    tree.note("behind the end of the tar are {} bytes that are not shown", count)
 
 
 def scan(source, tree):
@@ -530,6 +530,6 @@ def scan(source, tree):
     for member in tree.until_broken(found.members(source, 0, source.size)):
         archive.add(member)
     archive.note()
-    tree.note_count(found.classed, "{} images have a .cls beside them, as samples of WebDataset "
-                    "have: --layout=classes makes folders of these classes")
+    tree.note("{} images have a .cls beside them, as samples of WebDataset have: --layout=classes "
+              "makes folders of these classes", found.classed)
     note_behind(tree, found.behind)

@@ -467,6 +467,6 @@ def scan(source, tree):
     tree.labels_are(records.counted, records.several)
     if not records.classed and not records.odd_labels:
         note_lack(source, tree, keys)
-    tree.note_count(records.number - records.images, "{} records without an image are left out")
-    for count, sentence in NOTES:
-        tree.note_count(getattr(records, count), sentence)
+    tree.note("{} records without an image are left out", records.number - records.images)
+    for count, text in NOTES:
+        tree.note(text, getattr(records, count))

@@ -169,8 +169,7 @@ def scan_samples(source, tree, members):
     for member in tree.until_broken(members):
         samples.take(member)
     samples.end_sample()
-    for reason, sentence in NOTES.items():
-        tree.note_count(samples.left_out[reason], sentence)
-    if samples.unclassed:
-        tree.note(f"{samples.unclassed} of {samples.count} samples have no class, as .cls is one, "
-                  "and are in the folders of their keys, or in images")
+    for reason, text in NOTES.items():
+        tree.note(text, samples.left_out[reason])
+    tree.note("{} of {} samples have no class, as .cls is one, and are in the folders of their "
+              "keys, or in images", samples.unclassed, samples.count)

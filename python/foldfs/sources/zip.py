@@ -285,6 +285,6 @@ def scan(source, tree):
     for entry in waiting:
         archive.add(member_of(source, entry, directory.start))
     archive.note()
-    tree.note_count(directory.front, "in front of the zip are {} bytes that are not shown")
-    tree.note_count(source.size - directory.end,
-                    "behind the end of the zip are {} bytes that are not shown")
+    tree.note("in front of the zip are {} bytes that are not shown", directory.front)
+    tree.note("behind the end of the zip are {} bytes that are not shown",
+              source.size - directory.end)

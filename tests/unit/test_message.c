@@ -26,15 +26,23 @@ static void teardown(struct fixture *f)
 
 FIXTURE(f, struct fixture, setup, teardown);
 
-/* A message of these bytes and the NUL behind them. */
-#define SAYS(f, letter, fields) take(f, letter, fields, sizeof(fields))
-
-static int take(struct fixture *f, char letter, const char *fields, size_t len)
+/* Takes a message: its letter, and its fields, each of which ends with a bar. */
+static int says(struct fixture *f, const char *text)
 {
-	struct message message = {.letter = letter, .at = fields, .end = fields + len};
 	const struct held_page page = {0};
+	size_t len = strlen(text + 1);
+	SCOPE_FREE char *fields = malloc(len);
+	struct message message = {.letter = *text, .at = fields, .end = fields + len};
 
+	for (size_t i = 0; i < len; i++)
+		fields[i] = (char)(text[i + 1] == '|' ? '\0' : text[i + 1]);
 	return message_take(&message, &page, &f->tree, &f->err);
+}
+
+static void refused(struct fixture *f, const char *text)
+{
+	assert_int_equal(says(f, text), -EPROTO);
+	assert_string_equal(f->err.text, "the script that reads it says what makes no sense");
 }
 
 static const char *file(struct fixture *f, size_t i)
@@ -49,34 +57,34 @@ static const char *file(struct fixture *f, size_t i)
 
 TEST_OF(f, test_files_are_added_by_their_fields)
 {
-	assert_int_equal(SAYS(f, 'F', "r7\0o0\0s3\0l2"), 0);
+	assert_int_equal(says(f, "Fr7|o0|s3|l2|"), 0);
 	assert_string_equal(file(f, 0), "0002/00000007.JPEG at 0, 3");
-	assert_int_equal(SAYS(f, 'F', "cx/y\0nb.jpg\0o4\0s3\0m33188\0M-5"), 0);
+	assert_int_equal(says(f, "Fcx/y|nb.jpg|o4|s3|m33188|M-5|"), 0);
 	assert_string_equal(file(f, 1), "x_y/b.jpg at 4, 3");
 	assert_int_equal(tree_rows(&f->tree)[1].mode, 0644);
 	assert_int_equal(tree_rows(&f->tree)[1].mtime, -5);
-	assert_int_equal(SAYS(f, 'F', "Cx/y\0Nb\0o0\0s4\0"), -EPROTO);
-	assert_int_equal(SAYS(f, 'F', "aup/\0Cx/y\0Nb\0o0\0s4"), 0);
+	refused(f, "FCx/y|Nb|o0|s4||");
+	assert_int_equal(says(f, "Faup/|Cx/y|Nb|o0|s4|"), 0);
 	assert_string_equal(file(f, 2), "up/x/y/b.JPEG at 0, 4");
-	assert_int_equal(SAYS(f, 'F', "pd/e.png\0o1\0s1"), 0);
-	assert_int_equal(SAYS(f, 'F', "qd/f.1\0o4\0s4\0bMM\0*"), 0);
+	assert_int_equal(says(f, "Fpd/e.png|o1|s1|"), 0);
+	assert_int_equal(says(f, "Fqd/f.1|o4|s4|bMM|*|"), 0);
 	assert_string_equal(file(f, 4), "d/f.1.tiff at 4, 4");
 	assert_string_equal(file(f, 3), "d/e.png at 1, 1");
 }
 
 TEST_OF(f, test_files_of_pieces_and_of_pixels)
 {
-	assert_int_equal(SAYS(f, 'F', "pa\0s9000\0h0 0 4 8192 4 3"), 0);
+	assert_int_equal(says(f, "Fpa|s9000|h0 0 4 8192 4 3|"), 0);
 	assert_int_equal(tree_rows(&f->tree)[0].volume, TREE_MADE);
-	assert_int_equal(SAYS(f, 'F', "pb\0s9000\0h"), 0);
-	assert_int_equal(SAYS(f, 'F', "pc\0s6\0x1 2 bgr"), 0);
-	assert_int_equal(SAYS(f, 'F', "pd\0s9\0h0 9 4"), -EBADMSG);
-	assert_int_equal(SAYS(f, 'F', "pd\0s9\0h4 0 2 5 0 1"), -EBADMSG);
+	assert_int_equal(says(f, "Fpb|s9000|h|"), 0);
+	assert_int_equal(says(f, "Fpc|s6|x1 2 bgr|"), 0);
+	assert_int_equal(says(f, "Fpd|s9|h0 9 4|"), -EBADMSG);
+	assert_int_equal(says(f, "Fpd|s9|h4 0 2 5 0 1|"), -EBADMSG);
 	assert_string_equal(f->err.text, "record 0: a piece of it is out of order");
-	assert_int_equal(SAYS(f, 'F', "pd\0s9\0h8 0 2"), -EBADMSG);
-	assert_int_equal(SAYS(f, 'F', "pd\0s9000000000000000000\0h"), -EBADMSG);
+	assert_int_equal(says(f, "Fpd|s9|h8 0 2|"), -EBADMSG);
+	assert_int_equal(says(f, "Fpd|s9000000000000000000|h|"), -EBADMSG);
 	assert_string_equal(f->err.text, "record 0: nearly all of it is holes");
-	assert_int_equal(SAYS(f, 'F', "pd\0s6\0x1 3 bgr"), -EBADMSG);
+	assert_int_equal(says(f, "Fpd|s6|x1 3 bgr|"), -EBADMSG);
 }
 
 TEST_OF(f, test_what_makes_no_sense_is_refused)
@@ -87,27 +95,18 @@ TEST_OF(f, test_what_makes_no_sense_is_refused)
 		"h1  2 3", "m",	   "mx"};
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
-		assert_int_equal(take(f, 'F', fields[i], strlen(fields[i]) + 1), -EPROTO);
-		assert_string_equal(f->err.text,
-				    "the script that reads it says what makes no sense");
+		snprintf(f->line, sizeof(f->line), "F%s|", fields[i]);
+		refused(f, f->line);
 	}
-	assert_int_equal(SAYS(f, '?', ""), -EPROTO);
-	assert_int_equal(take(f, 'N', "", 0), -EPROTO);
-	assert_int_equal(SAYS(f, 'N', "a note"), -EPROTO);
-	assert_int_equal(SAYS(f, 'N', "{} notes\0\0x"), -EPROTO);
-	assert_int_equal(SAYS(f, 'N',
-			      "{} {} {}\0\0"
-			      "1\0"
-			      "2\0"
-			      "3"),
-			 -EPROTO);
-	assert_int_equal(take(f, 'T', "path", 5), -EPROTO);
-	assert_int_equal(SAYS(f, 'G',
-			      "3\0"
-			      "0"),
-			 -EPROTO);
-	assert_int_equal(SAYS(f, 'G', "0"), -EPROTO);
-	assert_int_equal(SAYS(f, 'L', "left out: {}\0\0-1"), -EPROTO);
+	refused(f, "?|");
+	refused(f, "N");
+	refused(f, "Na note|");
+	refused(f, "N{} notes||x|");
+	refused(f, "N{} {} {}||1|2|3|");
+	refused(f, "Tpath|");
+	refused(f, "G3|0|");
+	refused(f, "G0|");
+	refused(f, "Lleft out: {}||-1|");
 	assert_int_equal(tree_count(&f->tree), 0);
 }
 
@@ -120,71 +119,43 @@ static void hear(const char *line)
 
 TEST_OF(f, test_what_else_is_said_of_the_tree)
 {
-	assert_int_equal(SAYS(f, 'P', ""), 0);
-	assert_int_equal(SAYS(f, 'C', "cat\0dog"), 0);
-	assert_int_equal(SAYS(f, 'G',
-			      "1\0"
-			      "2"),
-			 0);
-	assert_int_equal(SAYS(f, 'L',
-			      "left out: {} {}\0'a'\0"
-			      "4"),
-			 0);
-	assert_int_equal(SAYS(f, 'N',
-			      "{} of {} are %odd\0\0"
-			      "2\0"
-			      "3"),
-			 0);
-	assert_int_equal(SAYS(f, 'T', "labels.tsv\0one\0two"), 0);
-	assert_int_equal(SAYS(f, 'F', "l1\0o0\0s3"), 0);
+	assert_int_equal(says(f, "P|"), 0);
+	assert_int_equal(says(f, "Ccat|dog|"), 0);
+	assert_int_equal(says(f, "G1|2|"), 0);
+	assert_int_equal(says(f, "Lleft out: {} {}|'a'|4|"), 0);
+	assert_int_equal(says(f, "N{} of {} are %odd||2|3|"), 0);
+	assert_int_equal(says(f, "Tlabels.tsv|one|two|"), 0);
+	assert_int_equal(says(f, "Fl1|o0|s3|"), 0);
 	assert_string_equal(file(f, 0), "labels.tsv at 0, 7");
 	assert_string_equal(file(f, 1), "dog/bytes-00000000.JPEG at 0, 3");
 	notices_say(&f->tree.notes, hear);
 	assert_string_equal(said, "bytes: left out: 4 {}, such as 'a'\nbytes: 2 of 3 are %odd\n");
 	assert_int_equal(f->tree.lacks, 4);
 	assert_int_equal(f->tree.style.several, LABELS_FIRSTS);
-	assert_int_equal(SAYS(f, 'N', "forgotten\0"), 0);
-	assert_int_equal(SAYS(f, 'Z', ""), 0);
+	assert_int_equal(says(f, "Nforgotten||"), 0);
+	assert_int_equal(says(f, "Z|"), 0);
 	assert_int_equal(tree_count(&f->tree), 0);
 	assert_int_equal(f->tree.notes.all.len, 0);
 }
 
 TEST_OF(f, test_what_an_archive_has)
 {
-	assert_int_equal(SAYS(f, 'F', "pd\0d\0m493"), 0);
-	assert_int_equal(SAYS(f, 'F', "pd/a\0o0\0s3"), 0);
-	assert_int_equal(SAYS(f, 'F', "pd/l\0ta"), 0);
-	assert_int_equal(SAYS(f, 'F',
-			      "pd/b\0"
-			      "21"),
-			 0);
+	assert_int_equal(says(f, "Fpd|d|m493|"), 0);
+	assert_int_equal(says(f, "Fpd/a|o0|s3|"), 0);
+	assert_int_equal(says(f, "Fpd/l|ta|"), 0);
+	assert_int_equal(says(f, "Fpd/b|21|"), 0);
 	assert_int_equal(tree_rows(&f->tree)[3].links, tree_rows(&f->tree)[1].links);
-	assert_int_equal(SAYS(f, 'F',
-			      "pd/c\0"
-			      "22"),
-			 -EPROTO);
-	assert_int_equal(SAYS(f, 'F',
-			      "pd/c\0"
-			      "24"),
-			 -EPROTO);
-	assert_int_equal(SAYS(f, 'X', "1"), 0);
+	refused(f, "Fpd/c|22|");
+	refused(f, "Fpd/c|24|");
+	assert_int_equal(says(f, "X1|"), 0);
 	assert_true(tree_rows(&f->tree)[1].dropped);
-	assert_int_equal(SAYS(f, 'X', "4"), -EPROTO);
-	assert_int_equal(SAYS(f, 'M',
-			      "0\0"
-			      "448\0-5"),
-			 0);
+	refused(f, "X4|");
+	assert_int_equal(says(f, "M0|448|-5|"), 0);
 	assert_int_equal(tree_rows(&f->tree)[0].mode, 0700);
 	assert_int_equal(tree_rows(&f->tree)[0].mtime, -5);
-	assert_int_equal(SAYS(f, 'M',
-			      "0\0"
-			      "448"),
-			 -EPROTO);
-	assert_int_equal(SAYS(f, 'O',
-			      "a\0no name\0"
-			      "0"),
-			 -EPROTO); /* nobody watches */
-	assert_int_equal(SAYS(f, 'H', "cut off"), -EBADMSG);
+	refused(f, "M0|448|");
+	refused(f, "Oa|no name|0|"); /* nobody watches */
+	assert_int_equal(says(f, "Hcut off|"), -EBADMSG);
 	assert_string_equal(f->err.text, "cut off");
 }
 
@@ -204,7 +175,7 @@ TEST_OF(f, test_a_failure_has_its_sentence)
 	message = (struct message){'E', bare, bare + sizeof(bare)};
 	assert_int_equal(message_fail(&message, &f->err), -ENOSPC);
 	assert_string_equal(f->err.text, strerror(ENOSPC));
-	assert_int_equal(SAYS(f, 'H', ""), -EBADMSG);
+	assert_int_equal(says(f, "H|"), -EBADMSG);
 	assert_string_equal(f->err.text, strerror(EBADMSG));
 	message = (struct message){'E', lone, lone + sizeof(lone)};
 	assert_int_equal(message_fail(&message, &f->err), -EPROTO);

@@ -2,6 +2,7 @@
 #include "base/math.h"
 #include "cache/cache_internal.h"
 #include "cache/fill.h"
+#include "cache/oracle_thread.h"
 #include "cache/plan/plan_order.h"
 #include <string.h>
 
@@ -121,11 +122,22 @@ static bool is_seek_bound(const struct cache *cache)
 	return !cache->remote && cost_seek_bound(&cache->ahead.cost);
 }
 
+/* Until readers are seen to follow nothing usual, a sweep would only take the link from the files
+ * that show it. Nor does one go on beside a known order: what that leaves out may be for the ranks
+ * of other machines. */
+static bool order_expected(const struct cache *cache)
+{
+	bool beginning = cache->served.misses < FIRST_FILES;
+
+	return (beginning && cache->oracle && oracle_thread_expects(cache->oracle)) ||
+	       plan_known_orders(cache->ahead.plan)->count > 0;
+}
+
 static struct prefetch_budget budget(const struct cache *cache)
 {
 	const struct pool_stats pool = pool_stats(cache->pool);
 	const struct ahead *ahead = &cache->ahead;
-	bool remote = cache->remote, order_expected;
+	bool remote = cache->remote;
 	uint64_t limit = pool.limit, part = limit / 8;
 	/* What outlives the slowest reads, where storage is remote. */
 	uint64_t cushion = remote ? STALLS * flight_stall(&ahead->flight) : 0;
@@ -145,11 +157,6 @@ static struct prefetch_budget budget(const struct cache *cache)
 	uint64_t pace =
 		remote ? max(cushion, limit / 4) : (uint64_t)(ahead->pace.rate * PACE_SECONDS);
 
-	/* The first files may show their order, which is soon found where it is a usual one; a
-	 * sweep would only take the link from them. Nor does one go on beside a known order: what
-	 * that leaves out may be for the ranks of other machines. */
-	order_expected =
-		cache->served.misses < FIRST_FILES || plan_known_orders(ahead->plan)->count > 0;
 	return (struct prefetch_budget){
 		.run = remote ? FLIGHT_RUN : cost_run(&ahead->cost),
 		/* On shared storage, bytes read in gaps are taken from other machines. */
@@ -159,7 +166,7 @@ static struct prefetch_budget budget(const struct cache *cache)
 		.order = max(next, sub_sat(most, pool.ahead)),
 		.pace = max(pace, PACE_MIN),
 		.no_sweep = atomic_load(&cache->requests.cached) >= CACHED ||
-			    (remote ? order_expected : cost_alone(&ahead->cost)),
+			    (remote ? order_expected(cache) : cost_alone(&ahead->cost)),
 	};
 }
 

@@ -144,6 +144,11 @@ static void listen_to_readers(struct oracle_thread *thread)
 	show(thread);
 }
 
+bool oracle_thread_expects(const struct oracle_thread *thread)
+{
+	return thread->watching && !thread->shown.unusual;
+}
+
 int oracle_thread_order(struct oracle_thread *thread, const uint32_t *files, uint32_t count)
 {
 	int r;

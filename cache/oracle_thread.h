@@ -33,6 +33,9 @@ void oracle_thread_stop(struct oracle_thread *thread); /* within a moment, whate
 void oracle_thread_saw(struct oracle_thread *thread, uint32_t reader, uint64_t file, bool opened);
 void oracle_thread_pushed(struct oracle_thread *thread, uint64_t file);
 
+/* Whether what was read so far may show an order soon. The cache's lock is held. */
+bool oracle_thread_expects(const struct oracle_thread *thread);
+
 /* As cache_order(). */
 int oracle_thread_order(struct oracle_thread *thread, const uint32_t *files, uint32_t count);
 /* The cache's lock is held. */

@@ -427,7 +427,8 @@ void oracle_state(const struct oracle *oracle, struct oracle_state *ret)
 {
 	const struct track *track = NULL; /* the one that was fed last */
 
-	*ret = (struct oracle_state){.locks = oracle->locks, .unlocks = oracle->unlocks};
+	*ret = (struct oracle_state){
+		.unusual = oracle->unusual, .locks = oracle->locks, .unlocks = oracle->unlocks};
 	for (unsigned i = 0; i < oracle->count; i++) {
 		const struct track *each = &oracle->tracks[i];
 

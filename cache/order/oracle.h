@@ -117,7 +117,8 @@ enum oracle_why {
 };
 
 struct oracle_state {
-	enum oracle_why why;	    /* where there are no tracks */
+	enum oracle_why why; /* where there are no tracks */
+	bool unusual; /* these readers follow nothing that is known soon: GUESS_LIKELY was tried */
 	unsigned tracks;	    /* that are followed, */
 	unsigned under_way;	    /* and have not ended */
 	char sampler[SAMPLER_NAME]; /* of the track that foresaw the last file; "": none */

@@ -62,6 +62,7 @@ struct oracle {
 	uint32_t too_short;  /* files of the list for which a search of all seeds was left out */
 	uint64_t paused;     /* the group for which a query ended early, though nothing was new */
 	enum oracle_why why; /* nothing was found for the last group asked about */
+	bool unusual;	     /* the same, and not for want of time */
 	uint32_t *order;     /* explicit: epochs, one after the other */
 	uint32_t order_count;
 	uint32_t order_from, order_at; /* the epoch that was made last, and the next one */

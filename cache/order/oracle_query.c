@@ -221,6 +221,7 @@ static struct query *ask_order(struct oracle *oracle, const struct effort *effor
 		return NULL;
 	if (oracle->asked.group != group.youngest) {
 		oracle->why = ORACLE_TOO_FEW;
+		oracle->unusual = false;
 		oracle->asked.kinds.count = 0;
 		oracle_drop_lists(oracle);
 	}
@@ -509,8 +510,10 @@ static bool take_order(struct oracle *oracle, struct query *query, char ret[ORAC
 		watch_explain(oracle->watch, query->since, track->id,
 			      forecast_came_chance(came.forecast, came.turns), came_in_time, &came);
 		oracle->why = ORACLE_TOO_FEW; /* for those that come next */
+		oracle->unusual = false;
 		return true;
 	}
+	oracle->unusual = oracle->unusual || !query->over;
 	/* What was tried for these readers before still counts. */
 	if (!query->over && (query->why == ORACLE_PATH_ORDER || query->why > oracle->why))
 		oracle->why = query->why;

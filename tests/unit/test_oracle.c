@@ -486,6 +486,23 @@ TEST_OF(world, it_says_why_while_a_search_would_not_pay_or_finds_nothing)
 	assert_int_equal(state_of(world).why, ORACLE_UNKNOWN);
 }
 
+/* Until others begin: those may follow something usual. */
+TEST_OF(world, it_says_that_readers_follow_nothing_usual)
+{
+	permutation_of(LARGE, order, N);
+	saw(world, 100, 0, 8);
+	assert_false(state_of(world).unusual);
+	assert_false(think(world, false));
+	assert_true(state_of(world).unusual);
+	permutation_of(output(42, 3), order, N);
+	saw(world, 101, 0, 1);
+	assert_false(think(world, false));
+	assert_true(state_of(world).unusual);
+	saw(world, 101, 1, 16);
+	assert_true(think(world, false));
+	assert_false(state_of(world).unusual);
+}
+
 TEST_OF(world, it_says_that_files_are_read_as_they_lie)
 {
 	for (uint32_t i = 0; i < 64; i++) {

@@ -212,6 +212,22 @@ TEST_OF(w, readers_that_never_wait_follow_a_usual_seed)
 	assert_int_equal(stats_of(w).misses, 0);
 }
 
+/* Files that are far, and fit into memory: each that is there saves a round trip. */
+TEST_WITH(far, w, readers_of_no_usual_order_find_all_there_soon)
+{
+	struct cache_params params;
+	struct loader loader;
+
+	prepare(w, 1, &params);
+	params.budget = 2 * (uint64_t)FILES * SLOT_BYTES;
+	start_with(w, &params);
+	load(&loader, LARGE);
+	read_some(w, &loader, 64);
+	assert_true(poll_until(pool_stats(w->cache->pool).ahead > FILES / 2 * SLOT_BYTES));
+	assert_true(stats_of(w).misses <= 64);
+	assert_int_equal(locked, 0);
+}
+
 /* Who waits for a time of day waits an hour longer then. */
 TEST_OF(w, the_time_of_day_does_not_count)
 {

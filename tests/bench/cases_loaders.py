@@ -33,6 +33,7 @@ from report import LOOSE, OURS, Measure, number
 VENV = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
                     "foldfs", "loaders", "bin", "python")
 NO_FUSE, SMALL, MODULE = "foldfs --no-fuse", "foldfs, --resize 256", "foldfs, Python, no workers"
+PRELOAD = "foldfs --preload"
 DELAY_MS, RATE_MB = 30, 50  # as in cases_remote.py
 DISK, NET, FAR = "this disk", "0.5 ms a request", f"S3, {DELAY_MS} ms away"
 UNLIMITED = 1 << 45  # a limit that only has memory counted
@@ -60,6 +61,7 @@ class System:
 SYSTEMS = {system.name: system for system in (
     System(OURS, form="pack", mounted="foldfs", unchanged=True),
     System(NO_FUSE, form="pack", mounted="--no-fuse", unchanged=True),
+    System(PRELOAD, form="pack", mounted=PRELOAD, unchanged=True),
     System(SMALL, form="pack-256", mounted="foldfs", unchanged=True),
     System(MODULE, "Module", "pack"),
     System(LOOSE, unchanged=True),
@@ -73,7 +75,7 @@ SYSTEMS = {system.name: system for system in (
     System("folder2lmdb", "Folder2lmdb", "Folder2lmdb"),
     System("SPDL", "Spdl"),
     System("torchdata.nodes", "Nodes"))}
-OF_FOLDFS = (OURS, NO_FUSE, SMALL, MODULE)
+OF_FOLDFS = (OURS, NO_FUSE, PRELOAD, SMALL, MODULE)
 SHARDS = ("WebDataset", "MosaicML Streaming", "LitData", "datasets, Parquet")
 
 
@@ -95,10 +97,10 @@ class Cell:
 
 
 CELLS = (
-    Cell(DISK, 2, tuple(SYSTEMS)),
+    Cell(DISK, 2, tuple(name for name in SYSTEMS if name != PRELOAD)),
     Cell(DISK, 2, (OURS, SMALL, LOOSE, "WebDataset", "LitData", "FFCV"), decode=True,
          quick=(OURS, LOOSE, "WebDataset", "FFCV")),
-    Cell(FAR, 8, (OURS, NO_FUSE, LOOSE, *SHARDS), part=(LOOSE, "datasets, Parquet"),
+    Cell(FAR, 8, (OURS, NO_FUSE, PRELOAD, LOOSE, *SHARDS), part=(LOOSE, "datasets, Parquet"),
          quick=(OURS, LOOSE, *SHARDS[:3])),
     Cell(NET, 2, (OURS, LOOSE, SQUASHFUSE, "WebDataset", "LitData"), part=(LOOSE, SQUASHFUSE),
          quick=(OURS, LOOSE, "LitData")),
@@ -352,7 +354,8 @@ class Run:
         elif kind == "--no-fuse":
             yield [foldfs, "--no-fuse", "--mkdir", *far, data, f"{place}/mnt", "--"], f"{place}/mnt"
         else:
-            command = [foldfs, *far] if kind == "foldfs" else [kind]
+            name, *options = kind.split()
+            command = [foldfs, *far, *options] if name == "foldfs" else [kind]
             with set_variables(variables), Mount(command, data, group) as mount:
                 yield [], mount.path
 

@@ -130,7 +130,7 @@ FIGURES = {
 DISKS, STORED, CROPPED, TENTHS = (CELLS[i].title() for i in (0, 2, 1, 4))
 FUSE = "each photo is a FUSE round trip and two copies more than a read of a file in memory"
 WAKE = "the mount is made, workers fork, and the first files come one by one"
-UNKNOWN = "64 photos of a worker are 64 round trips until the order is known"
+UNKNOWN = "in an unknown order, a photo is a round trip until the sweep has brought it"
 TWICE = "the pool, and the page cache of the mount, which the daemon gives back when others want it"
 BOUNDS = {
     (DISKS, "first batch"): WAKE, (CROPPED, "first batch"): WAKE, (TENTHS, "first batch"): WAKE,

@@ -18,7 +18,6 @@
  * server sends that takes no start-after is left out where it has been found. A folder that has a
  * million files itself, and no folders, is a thousand pages one after the other. */
 #include "remote/listed.h"
-#include "base/date.h"
 #include "base/name.h"
 #include "base/scope.h"
 #include "remote/bearer.h"
@@ -26,7 +25,6 @@
 #include "remote/page.h"
 #include "remote/response.h"
 #include <string.h>
-#include <time.h>
 
 #define AT_ONCE	  128
 #define SMALL	  16		     /* files of a folder that is not worth a request of its own */
@@ -40,6 +38,8 @@ struct chain {
 	char *token;  /* of its next page; NULL: the first one is the next */
 	char *url;    /* of the next page, of the Hub */
 	bool deep;    /* what is in folders, too */
+	unsigned pages;
+	char *mark; /* of a page that may come again */
 };
 
 struct walk {
@@ -49,6 +49,7 @@ struct walk {
 	struct chain *chains; /* to be asked for */
 	unsigned under_way, asked;
 	const char *above; /* the folder on the Hub */
+	char *first;	   /* name of the page that is taken; NULL: it has had none */
 	int (*turn)(struct walk *walk, struct page *page, struct err *err);
 };
 
@@ -60,6 +61,7 @@ static void chain_free(struct chain *chain)
 	free(chain->after);
 	free(chain->token);
 	free(chain->url);
+	free(chain->mark);
 	free(chain);
 }
 
@@ -107,6 +109,35 @@ static int refuse_long(struct err *err)
 static int refuse_other(struct err *err)
 {
 	return err_set(err, -EPROTO, "its listing has what was not asked for");
+}
+
+static int note_name(struct walk *walk, const char *name)
+{
+	if (!walk->first && *name)
+		walk->first = strdup(name);
+	return walk->first || !*name ? 0 : -ENOMEM;
+}
+
+/* A page that begins as one before did, or is empty and leads on as that did, would come again and
+ * again. Each is compared with the last of the 1st, 2nd, 4th and so on, as Brent finds cycles. */
+static int push_next(struct walk *walk, struct chain **chain, const char *next, struct err *err)
+{
+	struct chain *known = *chain;
+	SCOPE_FREE char *mark = NULL;
+
+	if (asprintf(&mark, "%s%s", walk->first ? "" : "?", walk->first ?: next) < 0) {
+		mark = NULL;
+		return -ENOMEM;
+	}
+	if (known->mark && strcmp(known->mark, mark) == 0)
+		return err_set(err, -EPROTO, "its listing has a page that comes again and again");
+	if ((known->pages & (known->pages - 1)) == 0) {
+		free(known->mark);
+		known->mark = steal_ptr(&mark);
+	}
+	known->pages++;
+	push_chain(walk, steal_ptr(chain));
+	return 0;
 }
 
 /* --- the query of a page ---------------------------------------------------------------------- */
@@ -185,21 +216,6 @@ static bool decode_key(char *text)
 	return true;
 }
 
-/* "2026-11-28T18:24:23.123Z" in ns; 0: it is none. */
-static int64_t listed_time(const char *text)
-{
-	struct tm tm = {0};
-	const char *rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
-	char *end;
-	double part;
-
-	if (!rest)
-		return 0;
-	part = *rest == '.' ? strtod(rest, &end) : 0;
-	return date_of(
-		(struct timespec){timegm(&tm), part >= 0 && part < 1 ? (long)(part * 1e9) : 0});
-}
-
 struct keys {
 	struct walk *walk;
 	const struct chain *chain;
@@ -223,8 +239,10 @@ static int take_text(const struct keys *keys, const char *block, const char *nam
 		return refuse_long(err);
 	if (*text && strncmp(text, keys->chain->prefix, strlen(keys->chain->prefix)) != 0)
 		return refuse_other(err);
-	*ret = steal_ptr(&text);
-	return 0;
+	r = note_name(keys->walk, text);
+	if (r == 0)
+		*ret = steal_ptr(&text);
+	return r;
 }
 
 /* Whether another chain finds it. */
@@ -256,7 +274,7 @@ static int take_key(struct keys *keys, const char *block, struct err *err)
 		return r < 0 ? r : 0;
 	listed.path = key;
 	listed.size = size ? strtoull(size, NULL, 10) : 0;
-	listed.modified = listed_time(time);
+	listed.modified = time ? response_time(time) : 0;
 	listed.tag = tag ?: "";
 	if (*key && may_split(keys->walk, keys->chain)) {
 		keys->last = keys->names.len;
@@ -365,7 +383,7 @@ static int split(const struct keys *keys)
 }
 
 /* The chain goes on, or others do in its place. */
-static int go_on(struct chain **chain, const struct keys *keys, char *token)
+static int go_on(struct chain **chain, const struct keys *keys, char *token, struct err *err)
 {
 	if (keys->names.len && !are_small(keys, 0)) {
 		free(token);
@@ -373,8 +391,7 @@ static int go_on(struct chain **chain, const struct keys *keys, char *token)
 	}
 	free((*chain)->token);
 	(*chain)->token = token;
-	push_chain(keys->walk, steal_ptr(chain));
-	return 0;
+	return push_next(keys->walk, chain, token, err);
 }
 
 /* A server that does not know this kind of listing says that it is truncated, and no token. */
@@ -412,7 +429,7 @@ static int turn_bucket(struct walk *walk, struct page *page, struct err *err)
 		r = for_blocks(&keys, page->body, "<CommonPrefixes>", "</CommonPrefixes>",
 			       take_folder, err);
 	if (r == 0 && token)
-		r = go_on(&chain, &keys, steal_ptr(&token));
+		r = go_on(&chain, &keys, steal_ptr(&token), err);
 	buf_release(&keys.names);
 	return r;
 }
@@ -450,6 +467,8 @@ static int take_file(struct walk *walk, char *const *texts, struct err *err)
 	}
 	listed.size = texts[2] ? strtoull(texts[2], NULL, 10) : 0;
 	listed.tag = tag ?: "";
+	if (note_name(walk, path) < 0)
+		return -ENOMEM;
 	return walk->ask->found(walk->ask->context, &listed, err);
 }
 
@@ -504,8 +523,7 @@ static int turn_hub(struct walk *walk, struct page *page, struct err *err)
 	if (url_parse(chain->url, &next) < 0 || url_parse(walk->auth->url, &own) < 0 ||
 	    !url_same_server(&own, &next))
 		return err_set(err, -EPROTO, "the Hub's listing goes on at another server");
-	push_chain(walk, steal_ptr(&chain));
-	return 0;
+	return push_next(walk, &chain, chain->url, err);
 }
 
 static int refuse_hub(struct object_auth *auth, const struct object_answer *answer, bool authorized,
@@ -548,6 +566,7 @@ static int make_listing_url(const struct hub_name *name, const char *folder, cha
 static int take_next(struct walk *walk, struct page *page, struct err *err)
 {
 	walk->under_way--;
+	free(steal_ptr(&walk->first));
 	if (page->error == 0)
 		return walk->turn(walk, page, err);
 	chain_free(page->of);
@@ -565,6 +584,7 @@ static void forget_chains(struct walk *walk)
 		page_free(page);
 	}
 	pages_free(walk->pages);
+	free(walk->first);
 	while ((chain = walk->chains)) {
 		walk->chains = chain->next;
 		chain_free(chain);

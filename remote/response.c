@@ -1,8 +1,10 @@
 #include "remote/response.h"
+#include "base/date.h"
 #include "base/scope.h"
 #include "base/utf8.h"
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- JSON ----------------------------------------------------------------------------------- */
@@ -261,4 +263,18 @@ int response_xml(const char *text, const char *name, char **ret)
 	unescape(value);
 	*ret = value;
 	return 0;
+}
+
+int64_t response_time(const char *text)
+{
+	struct tm tm = {0};
+	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+	char *end;
+	double part;
+
+	if (!rest)
+		return 0;
+	part = *rest == '.' ? strtod(rest, &end) : 0;
+	return date_of(
+		(struct timespec){timegm(&tm), part >= 0 && part < 1 ? (long)(part * 1e9) : 0});
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* The text of a member of a JSON object: a string, or a whole number that is not negative. Returns
  * 0, 1 (there is no such member, or it is something else), -EINVAL (not an object) or -ENOMEM. The
@@ -16,3 +17,6 @@ int response_json_next(const char **at, const char *const *names, char **ret, si
 /* The text between <name> and the next <, with &amp; and other entities replaced. Returns 0, 1
  * (there is none) or -ENOMEM. */
 int response_xml(const char *text, const char *name, char **ret);
+
+/* "2026-11-28T18:24:23.123Z" in ns since 1970; 0: it is none. */
+int64_t response_time(const char *text);

@@ -13,7 +13,7 @@
 static struct {
 	size_t len;
 	const char *keys, *next, *end;
-	unsigned asked;
+	unsigned asked, round; /* so many pages lead on to the first; 0: to others and others */
 } server;
 
 static int add_names(struct buf *ret, const char *before, const char *after)
@@ -21,7 +21,7 @@ static int add_names(struct buf *ret, const char *before, const char *after)
 	unsigned number = server.asked * 100000;
 	int r = 0;
 
-	while (r == 0 && ret->len + server.len + 100 < BOUND_PAGE)
+	while (r == 0 && ret->len + server.len + 200 < BOUND_PAGE)
 		r = buf_addf(ret, "%sd/%0*u.tar%s", before, (int)server.len - 6, number++, after);
 	return r;
 }
@@ -30,6 +30,7 @@ static bool answer(struct http_server *http, int fd, const char *text)
 {
 	SCOPE(buf_release) struct buf body = BUF_INIT, headers = BUF_INIT;
 	bool hub = strstr(text, "/api/datasets/");
+	unsigned number = server.round ? server.asked % server.round : server.asked;
 
 	server.asked++;
 	buf_adds(&body, hub ? "[{}" : "<ListBucketResult>");
@@ -41,10 +42,12 @@ static bool answer(struct http_server *http, int fd, const char *text)
 		add_names(&body, "<Contents><Key>", "</Key></Contents>");
 	buf_adds(&headers, "");
 	if (hub && server.next)
-		buf_addf(&headers, "Link: <http://127.0.0.1:%u/api/datasets/%s>; rel=\"next\"\r\n",
-			 http->port, server.next);
+		buf_addf(&headers,
+			 "Link: <http://127.0.0.1:%u/api/datasets/%s%u>; rel=\"next\"\r\n",
+			 http->port, server.next, number);
 	if (!hub && server.next)
-		buf_addf(&body, "<NextContinuationToken>%s</NextContinuationToken>", server.next);
+		buf_addf(&body, "<NextContinuationToken>%s%u</NextContinuationToken>", server.next,
+			 number);
 	buf_adds(&body, hub ? "]" : server.end ?: "</ListBucketResult>");
 	return send_text(fd, headers.data, body.data, body.len);
 }
@@ -101,6 +104,29 @@ TEST(a_listing_that_has_no_end_is_given_up)
 	server.next = "more";
 	for (size_t i = 0; i < 4; i++)
 		is_refused(patterns[i], -E2BIG, "its listing has over 1000 pages", BOUND_PAGES);
+}
+
+#define COMES_AGAIN "its listing has a page that comes again and again"
+
+TEST(a_listing_that_leads_in_a_circle_is_refused)
+{
+	server.keys = "";
+	server.next = "more";
+	for (server.round = 1; server.round < 100; server.round = server.round * 2 + 1)
+		for (size_t i = 0; i < 4; i++)
+			is_refused(patterns[i], -EPROTO, COMES_AGAIN, 3 * server.round + 1);
+	server.round = 0;
+}
+
+TEST(one_page_of_a_listing_under_many_tokens_is_refused)
+{
+	server.next = "more";
+	server.keys = ",{\"type\":\"file\",\"path\":\"d/a.tar\"}";
+	is_refused(patterns[0], -EPROTO, COMES_AGAIN, 2);
+	server.keys = "<Contents><Key>d/a.tar</Key></Contents>";
+	is_refused(patterns[2], -EPROTO, COMES_AGAIN, 2);
+	server.keys = "<Contents><Key>d/%00</Key></Contents><EncodingType>url</EncodingType>";
+	is_refused(patterns[2], -E2BIG, "its listing has over 1000 pages", BOUND_PAGES);
 }
 
 TEST(a_name_is_not_as_long_as_a_page)

@@ -1,14 +1,15 @@
--- ListObjectsV2 of a file of names, KEY TAB SIZE TAB TIME TAB ETAG a line, sorted by the bytes of
--- their keys; `page`: keys, and common prefixes, of an answer.
+-- ListObjectsV2 of a file of names, KEY TAB SIZE TAB TIME TAB ETAG a line, whose keys are written as
+-- in a URL; `page`: keys, and common prefixes, of an answer.
 
 local function load_names(path)
     local all = {}
     for line in io.lines(path) do
         local key, size, time, tag = line:match("^(.*)\t(%d+)\t(%S+)\t(%S+)$")
-        all[#all + 1] = {key, string.format(
+        all[#all + 1] = {ngx.unescape_uri(key), string.format(
             "</Key><LastModified>%s</LastModified><ETag>%s</ETag><Size>%s</Size></Contents>",
             time, tag:gsub('"', "&quot;"), size)}
     end
+    table.sort(all, function(a, b) return a[1] < b[1] end)
     return all
 end
 
@@ -47,7 +48,7 @@ return function(path, page)
         if slash then
             out[#out + 1] = "<CommonPrefixes><Prefix>" .. written(key:sub(1, slash)) ..
                 "</Prefix></CommonPrefixes>"
-            at = first(key:sub(1, slash) .. "\255")
+            at = first(key:sub(1, slash - 1) .. "0")  -- what is behind "/"
         else
             out[#out + 1] = "<Contents><Key>" .. written(key) .. all[at][2]
             at = at + 1

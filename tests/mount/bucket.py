@@ -3,6 +3,7 @@ as S3 does (bucket.lua). It asks nobody for keys."""
 
 import os
 import time
+import urllib.parse
 from pathlib import Path
 
 from server import Server
@@ -11,12 +12,13 @@ LISTING = Path(__file__).resolve().with_name("bucket.lua")
 
 
 def names(folder, tags):
-    """Lines for bucket.lua, with the ETags of nginx, or these, by key."""
+    """Lines for bucket.lua, with the ETags of nginx, or these, by key. Keys are written as in a
+    URL."""
     for path in sorted((path for path in Path(folder).rglob("*") if path.is_file()),
                        key=lambda path: os.fsencode(path.relative_to(folder))):
         stat = path.stat()
         date = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(stat.st_mtime))
-        key = str(path.relative_to(folder))
+        key = urllib.parse.quote(os.fsencode(path.relative_to(folder)))
         tag = tags.get(key, f'"{int(stat.st_mtime):x}-{stat.st_size:x}"')
         yield f"{key}\t{stat.st_size}\t{date}\t{tag}\n"
 

@@ -22,6 +22,7 @@ import callers
 import calls
 import foldfs
 import trees
+from bucket import Bucket
 from foldfs import MIB, SOMEBODY, is_root, needs
 from groups import memory_group
 from test_calls import STEPS, run, shrink, steps_of
@@ -165,11 +166,56 @@ def seeds_of(seed):
     return range(PAIRS * seed, PAIRS * (seed + 1))
 
 
-def packed(chance, plain, folder):
-    """What to mount: a pack, or those of a set."""
-    options = chance.choice(PACKINGS)
-    foldfs.pack(plain, folder / "pack.lmdb", *options)
-    return folder / ("pack-*.lmdb" if "--shard-size=8M" in options else "pack.lmdb")
+def as_objects(root):
+    """Leaves what a bucket can hold: no links, no empty folders, no modes, and times in seconds."""
+    for folder, folders, files in os.walk(os.fsencode(root), topdown=False):
+        for path in [os.path.join(folder, name) for name in [*files, *folders]]:
+            if os.path.islink(path):
+                os.unlink(path)
+            elif os.path.isfile(path):
+                with open(path, "rb") as file:
+                    data = file.read()
+                os.unlink(path)
+                trees.write(path, data)
+                os.utime(path, (0, random.Random(data).randrange(1 << 32)))
+        if os.listdir(folder):
+            os.chmod(folder, 0o755)
+            os.utime(folder, (0, 0))
+        else:
+            os.rmdir(folder)
+
+
+class Source:
+    """What is mounted, with options: a pack, the folder itself, or objects of a bucket."""
+
+    def __init__(self, kind):
+        self.kind, self.server = kind, None
+
+    def make(self, chance, root):
+        make_tree(chance, root)
+        if self.kind == "prefix":
+            as_objects(root)
+
+    def of(self, chance, plain, folder):
+        if self.kind == "folder":
+            return [plain]
+        if self.kind == "prefix":
+            self.server = Bucket(folder.parent, folder / "server", page=100)
+            self.server.list(folder.name)
+            self.server.start()
+            return [f"s3://{folder.name}/plain/", "--anonymous",
+                    f"--endpoint={self.server.url('')}"]
+        options = chance.choice(PACKINGS)
+        foldfs.pack(plain, folder / "pack.lmdb", *options)
+        return [folder / ("pack-*.lmdb" if "--shard-size=8M" in options else "pack.lmdb")]
+
+
+@pytest.fixture(params=["pack", "folder", "prefix"])
+def source(request, home):
+    source = Source(request.param)
+    yield source
+    if source.server:
+        source.server.stop()
 
 
 def mount_options(chance):
@@ -177,14 +223,14 @@ def mount_options(chance):
     return [f"--{name}={chance.choice(MOUNTS[name])}" for name in chosen]
 
 
-def hold(seed, place, point, user, writable, rounds=1):
+def hold(seed, place, point, user, writable, rounds=1, source=Source("pack")):
     chance = random.Random(seed)
     folder = place / str(seed)
     folder.mkdir()
     folder.chmod(0o755)
-    with foldfs.plain_tree(folder / "plain", lambda root: make_tree(chance, root)) as plain:
-        words = mount_options(chance)
-        with foldfs.mounted(packed(chance, plain, folder), point, "--allow_other", *words) as mount:
+    with foldfs.plain_tree(folder / "plain", lambda root: source.make(chance, root)) as plain:
+        name, *words = [*source.of(chance, plain, folder), *mount_options(chance)]
+        with foldfs.mounted(name, point, "--allow_other", *words) as mount:
             print(f"FOLDFS_SEED={seed}", words)
             model = Model(folder, plain, mount, user, writable)
             for number in range(rounds):
@@ -194,9 +240,10 @@ def hold(seed, place, point, user, writable, rounds=1):
 
 @pytest.mark.parametrize("user", [0, SOMEBODY])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_mount_answers_as_a_read_only_folder_does(seed, user, place, point, sanitizer_reports):
+def test_a_mount_answers_as_a_read_only_folder_does(seed, user, source, place, point,
+                                                    sanitizer_reports):
     """Also to a user who might not even write to another one: what modes forbid is EACCES."""
-    hold(seed, place, point, user, sanitizer_reports)
+    hold(seed, place, point, user, sanitizer_reports, source=source)
 
 
 @pytest.mark.slow

@@ -128,6 +128,7 @@ static int open_dataset(struct mount *mount, struct err *err)
 	mount->foreign.pages = &mount->pages;
 	mount->foreign.index_folder = mount->disk ? disk_cache_indexes(mount->disk) : NULL;
 	mount->foreign.notice = settings->remote.notice;
+	mount->foreign.retry = remote_retry(&settings->remote, REMOTE_RETRY_FILE);
 	mount->remote = settings->remote;
 	mount->remote.first_url = name_first_url(settings->packs, settings->pack_count);
 	mount->remote_copied = mount->remote;

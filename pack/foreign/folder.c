@@ -3,6 +3,7 @@
 #include "base/date.h"
 #include "base/fstype.h"
 #include "base/io.h"
+#include "base/outage.h"
 #include "base/scope.h"
 #include "base/uapi.h"
 #include "base/workers.h"
@@ -28,7 +29,10 @@ struct folder {
 	bool keep;   /* what is read stays in the page cache */
 	atomic_bool no_openat2, no_direct, no_now;
 
-	struct workers workers; /* where the filesystem is one of other machines */
+	/* Where the filesystem is one of other machines: */
+	uint64_t type; /* of struct statfs */
+	struct outage *outage;
+	struct workers workers;
 	/* What follows is protected by their lock: */
 	struct folder_read *first, **last;
 	bool cancelled; /* what is ahead is not read any more */
@@ -55,6 +59,12 @@ static struct folder *folder_of(struct members *members)
 
 /* --- opening a file --------------------------------------------------------------------------- */
 
+/* Of the last call. Who reads takes ESTALE for a file that is another than was listed. */
+static int failure(void)
+{
+	return errno == ESTALE ? -EREMOTEIO : -errno;
+}
+
 /* Folder by folder, where the kernel cannot do it at once. */
 static int walk(int root, const char *path, int flags)
 {
@@ -72,12 +82,12 @@ static int walk(int root, const char *path, int flags)
 		next = openat(above < 0 ? root : above, name,
 			      O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (next < 0)
-			return -errno;
+			return failure();
 		scope_close(&above);
 		above = next;
 	}
 	flags = openat(above < 0 ? root : above, path, flags | O_NOFOLLOW);
-	return flags < 0 ? -errno : flags;
+	return flags < 0 ? failure() : flags;
 }
 
 /* O_NONBLOCK: a named pipe that has taken the file's place must not hang. */
@@ -90,7 +100,7 @@ static int open_below(struct folder *folder, const char *path, int flags, uint64
 	if (!atomic_load_explicit(&folder->no_openat2, memory_order_relaxed)) {
 		fd = syscall(SYS_openat2, folder->root, path, &how, sizeof(how));
 		if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
-			return fd < 0 ? -errno : (int)fd;
+			return fd < 0 ? failure() : (int)fd;
 		atomic_store(&folder->no_openat2, true);
 	}
 	return resolve ? -EAGAIN : walk(folder->root, path, (int)how.flags);
@@ -142,7 +152,7 @@ static ssize_t read_some(int fd, struct iovec *iov, int count, uint64_t offset, 
 	if (n >= 0 || errno == EINTR)
 		return n < 0 ? -EINTR : n;
 	if (errno != EINVAL)
-		return -errno;
+		return failure();
 	mode = fcntl(fd, F_GETFL);
 	return mode & O_DIRECT && fcntl(fd, F_SETFL, mode & ~O_DIRECT) == 0 ? -EINTR : -EINVAL;
 }
@@ -220,18 +230,38 @@ static struct folder_read *take(struct folder *folder)
 	return read;
 }
 
+/* Whether the folder is there, and not the one below its mount. Other threads may be reading: what
+ * is there now takes its place. */
+static bool works(struct folder *folder)
+{
+	SCOPE_CLOSE int root =
+		open(folder->members.place, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
+	struct statfs fs;
+
+	return root >= 0 && fstatfs(root, &fs) == 0 && (uint64_t)fs.f_type == folder->type &&
+	       dup3(root, folder->root, O_CLOEXEC) >= 0;
+}
+
 static int read_one(struct folder *folder, const struct folder_read *read, bool cancelled)
 {
 	size_t size = (size_t)read->count * sizeof(*read->iov);
 	SCOPE_FREE struct iovec *iov = malloc(size);
+	struct outage_tries tries = {0};
+	bool again;
+	int r;
 
 	if (!iov)
 		return -ENOMEM;
 	if (cancelled && atomic_load(read->ahead))
 		return -ECANCELED;
-	memcpy(iov, read->iov, size);
-	return folder_read(&folder->members, &read->member, iov, read->count, read->offset,
-			   read->needed);
+	do {
+		memcpy(iov, read->iov, size);
+		r = folder_read(&folder->members, &read->member, iov, read->count, read->offset,
+				read->needed);
+		again = r != -ESTALE && outage_again(folder->outage, &tries, r);
+		tries.works = again && works(folder);
+	} while (again);
+	return r;
 }
 
 static bool read_next(void *context)
@@ -296,6 +326,7 @@ static void folder_cancel(struct members *members)
 {
 	struct folder *folder = folder_of(members);
 
+	outage_allow(folder->outage, false);
 	SCOPE_LOCK(&folder->workers.lock);
 	folder->cancelled = true;
 }
@@ -321,6 +352,7 @@ static int folder_prepare(struct members *members, enum reader_io io)
 
 	members->direct = io != READER_BUFFERED && !folder->memory;
 	folder->keep = io == READER_BUFFERED;
+	outage_allow(folder->outage, true);
 	SCOPE_LOCK(&folder->workers.lock);
 	folder->cancelled = false;
 	return 0;
@@ -331,6 +363,7 @@ static void folder_free(struct members *members)
 	struct folder *folder = folder_of(members);
 
 	workers_release(&folder->workers);
+	outage_free(folder->outage);
 	scope_close(&folder->root);
 	free(members->place);
 	free(folder);
@@ -344,7 +377,8 @@ static const struct members_ops far_ops = {FOLDER_OPS, .submit = folder_submit,
 					   .cancel = folder_cancel, .rest = folder_rest,
 					   .stats = folder_stats};
 
-int folder_open(const char *path, struct members **ret)
+int folder_open(const char *path, uint64_t retry, void (*notice)(const char *line),
+		struct members **ret)
 {
 	SCOPE_CLOSE int root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	SCOPE_FREE char *place = realpath(path, NULL);
@@ -358,10 +392,16 @@ int folder_open(const char *path, struct members **ret)
 		return -ENOMEM;
 	workers_init(&folder->workers, AT_ONCE, read_next, folder);
 	folder->last = &folder->first;
+	folder->type = (uint64_t)fs.f_type;
 	folder->memory = fstype_is_memory(&fs);
 	folder->members = (struct members){.ops = fstype_is_remote(&fs) ? &far_ops : &near_ops,
 					   .place = steal_ptr(&place)};
 	folder->root = steal_fd(&root);
+	if (folder->members.ops == &far_ops &&
+	    outage_new(path, retry, notice, &folder->outage) < 0) {
+		folder_free(&folder->members);
+		return -ENOMEM;
+	}
 	*ret = &folder->members;
 	return 0;
 }

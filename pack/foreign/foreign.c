@@ -434,7 +434,7 @@ int foreign_open(const char *name, const struct foreign_settings *settings, stru
 	if (buf_addf(&path, "%s/data.mdb", name) < 0)
 		return -ENOMEM;
 	if (settings->open(settings->context, path.data, settings->how, &reader, NULL) < 0) {
-		r = folder_open(name, &members);
+		r = folder_open(name, settings->retry, settings->notice, &members);
 		return r < 0 ? r : members_open(members, name, settings, ret, err);
 	}
 	r = open_any(reader, path.data, false, settings, ret, err);

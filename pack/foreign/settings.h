@@ -116,14 +116,14 @@ struct foreign_settings {
 	struct pages *pages; /* unpacked ones of all files that are opened with it */
 	/* Scripts of the files that are opened with it; NULL: each has its own. */
 	struct makers *makers;
-	/* Tells the user one line; NULL: nobody listens. */
-	void (*notice)(const char *line);
+	void (*notice)(const char *line); /* tells the user; NULL: nobody listens */
 	/* Takes what is to be said once of all files that are opened; NULL: it is told at once. */
 	struct notices *notices;
 	/* Adds checksums to an index that lacks some, by reading all of the file; or NULL. */
 	const struct foreign_checking *checking;
 	/* Folder for indexes that cannot lie beside their files; NULL: there is only the user's. */
 	const char *index_folder;
+	uint64_t retry;	  /* s to repeat reads of a folder of other machines that fail */
 	bool relist;	  /* of a folder or a prefix: the listing that is kept does not count */
 	bool unpublished; /* an index that a publisher has laid beside the file does not count */
 	/* NULL: what is left out of an archive is counted, and noted. With it, an archive is looked

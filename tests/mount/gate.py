@@ -31,7 +31,7 @@ class Gate:
         self.named = FOREVER  # seconds that the kernel knows the file by its name
         self.gated = (READ,) if remembered else (READ, GETATTR)
         self.path = folder / "pack.lmdb"
-        self.error = 0  # what reads fail with
+        self.error, self.failed = 0, 0  # what reads fail with, and how many did
         self.touched = 0  # when the file's status changed
         self.written = 0  # when its bytes did
         self.dead = range(0)  # bytes that cannot be read
@@ -113,6 +113,10 @@ class Gate:
             return 0, struct.pack("QII", 0, DIRECT_IO, 0)
         if opcode == READ:
             return self.read(body)
+        if opcode == READDIR:
+            first = struct.unpack_from("QQ", body)[1] == 0
+            name = self.path.name.encode()
+            return 0, first * struct.pack(f"QQII{len(name)}s0Q", FILE, 1, len(name), 8, name)
         if opcode in (RELEASE, FLUSH):
             return 0, b""
         if opcode == STATFS:
@@ -123,6 +127,7 @@ class Gate:
         _, offset, size = struct.unpack_from("QQI", body)
         if range(max(offset, self.dead.start), min(offset + size, self.dead.stop)):
             return errno.EIO, b""
+        self.failed += bool(self.error)
         return (self.error, b"") if self.error else (
             0, self.data[offset:offset + min(size, self.most)])
 

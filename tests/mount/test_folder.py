@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import time
 
@@ -13,7 +14,8 @@ import pytest
 import foldfs
 import oracle
 import trees
-from foldfs import FOLDFS, FOLDPACK, MIB, run
+from foldfs import FOLDFS, FOLDPACK, MIB, is_root, run
+from gate import Gate
 
 LISTED = re.compile(r"a folder as it is, without checksums: ([\d,]+) files?, listed ([^;]*); "
                     r"'--relist' lists it anew")
@@ -265,6 +267,53 @@ def test_what_comes_back_is_read_again(folder, mount):
     fails(mounted / "a/00", errno.EIO, errno.ENOENT)
     (folder / "a/away").rename(folder / "a/00")
     assert (mounted / "a/00").read_bytes() == (folder / "a/00").read_bytes()
+
+
+@pytest.fixture
+def far(place):
+    """A folder of another machine, of one file."""
+    with Gate(trees.noise(1, 3 * MIB), place / "far") as gate:
+        yield gate
+
+
+@is_root
+@pytest.mark.parametrize("error", [errno.EIO, errno.ESTALE, errno.EACCES])
+def test_a_failure_of_a_network_filesystem_passes(far, mount, error):
+    """After two tries, where another part of the folder can be read."""
+    mounted = mount(far.folder, "-f", "--readahead=0")
+    far.error = error
+    with subprocess.Popen(["cat", mounted / far.path.name], stdout=subprocess.PIPE) as reader:
+        foldfs.wait_until(lambda: far.failed)
+        far.error = 0
+        assert reader.communicate(timeout=foldfs.PATIENCE)[0] == far.data
+    stats = mounted.stats()
+    assert stats["bad_files"] == 0 and not stats["changed"]
+    mounted.close()
+    assert mounted.log() == ""
+
+
+@is_root
+def test_a_network_filesystem_that_goes_and_comes_back_is_opened_again(far, mount):
+    mounted = mount(far.folder, "-f", "--readahead=0")
+    far.close()
+    with subprocess.Popen(["cat", mounted / far.path.name], stdout=subprocess.PIPE) as reader:
+        foldfs.wait_for_line(mounted.process.stderr, rb"; reads are repeated for up to 30 s\n")
+        with Gate(far.data, far.folder):
+            assert reader.communicate(timeout=foldfs.PATIENCE)[0] == far.data
+            mounted.close()
+    assert "can be read again, after " in mounted.log()
+
+
+@is_root
+def test_without_retries_it_fails_at_once(far, mount):
+    mounted = mount(far.folder, "-f", "--readahead=0", "--retry=0")
+    far.error = errno.EIO
+    began = time.monotonic()
+    fails(mounted / far.path.name, errno.EIO)
+    assert time.monotonic() - began < 1
+    far.error = 0
+    assert (mounted / far.path.name).read_bytes() == far.data
+    mounted.close()
 
 
 # --- parts, and commands ------------------------------------------------------------------

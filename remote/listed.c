@@ -43,7 +43,7 @@ struct chain {
 };
 
 struct walk {
-	const struct listed_ask *ask;
+	struct listed_ask *ask;
 	struct object_auth *auth;
 	struct pages *pages;
 	struct chain *chains; /* to be asked for */
@@ -583,7 +583,7 @@ static void forget_chains(struct walk *walk)
 		chain_free(page->of);
 		page_free(page);
 	}
-	pages_free(walk->pages);
+	walk->ask->requests = pages_free(walk->pages);
 	free(walk->first);
 	while ((chain = walk->chains)) {
 		walk->chains = chain->next;
@@ -613,7 +613,7 @@ static int walk_all(struct walk *walk, page_refused_fn *refused, struct err *err
 	return r;
 }
 
-int listed_bucket(const struct listed_ask *ask, struct object_auth *auth, const char *prefix,
+int listed_bucket(struct listed_ask *ask, struct object_auth *auth, const char *prefix,
 		  struct err *err)
 {
 	struct walk walk = {.ask = ask, .auth = auth, .turn = turn_bucket};
@@ -635,7 +635,7 @@ int listed_hub_auth(const struct hub_name *name, const struct remote_settings *s
 	return r == -EINVAL ? err_set(err, r, "HF_ENDPOINT is not a URL") : r;
 }
 
-int listed_hub(const struct listed_ask *ask, struct object_auth *auth, const struct hub_name *name,
+int listed_hub(struct listed_ask *ask, struct object_auth *auth, const struct hub_name *name,
 	       const char *folder, struct err *err)
 {
 	struct walk walk = {.ask = ask, .auth = auth, .above = folder, .turn = turn_hub};

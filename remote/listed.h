@@ -31,11 +31,12 @@ struct listed_ask {
 	bool split;
 	listed_fn *found;
 	void *context;
+	uint64_t requests; /* set: that were sent */
 };
 
 /* Of a bucket, by `auth` for its key PAGE_ANY_KEY (remote/page.h). Returns 0, -E2BIG (over so many
  * pages), -EPROTO (that is no listing), what `found` returned, or why it cannot be listed. */
-int listed_bucket(const struct listed_ask *ask, struct object_auth *auth, const char *prefix,
+int listed_bucket(struct listed_ask *ask, struct object_auth *auth, const char *prefix,
 		  struct err *err);
 /* What asks the server of a repository: for the URL of its file PAGE_ANY_KEY. Returns 0, -EINVAL or
  * as bearer_new(). */
@@ -43,5 +44,5 @@ int listed_hub_auth(const struct hub_name *name, const struct remote_settings *s
 		    struct object_auth **ret, struct err *err);
 /* Of a repository, by `auth` for its server: the files below the folder, which ends with a '/', or
  * is "". Returns as listed_bucket(), and -ENOENT. */
-int listed_hub(const struct listed_ask *ask, struct object_auth *auth, const struct hub_name *name,
+int listed_hub(struct listed_ask *ask, struct object_auth *auth, const struct hub_name *name,
 	       const char *folder, struct err *err);

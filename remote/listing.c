@@ -108,11 +108,11 @@ int s3_list(const char *name, const struct remote_settings *settings,
 	const char *pattern = key_of(name);
 	struct listing listing = {
 		.name = name, .root = (int)(pattern - name) - 1, .pattern = pattern, .found = ret};
-	const struct listed_ask ask = {.settings = settings,
-				       .remote = remote,
-				       .pages = BOUND_PAGES,
-				       .found = take_listed,
-				       .context = &listing};
+	struct listed_ask ask = {.settings = settings,
+				 .remote = remote,
+				 .pages = BOUND_PAGES,
+				 .found = take_listed,
+				 .context = &listing};
 	SCOPE_FREE char *prefix = strndup(pattern, strcspn(pattern, WILD)), *any = NULL;
 	struct object_auth *auth;
 	struct err reason = {0};
@@ -168,11 +168,11 @@ static int list_dataset(struct listing *listing, const struct hub_name *parts,
 			const struct remote_settings *settings, struct remote *remote,
 			struct err *err)
 {
-	const struct listed_ask ask = {.settings = settings,
-				       .remote = remote,
-				       .pages = BOUND_PAGES,
-				       .found = take_listed,
-				       .context = listing};
+	struct listed_ask ask = {.settings = settings,
+				 .remote = remote,
+				 .pages = BOUND_PAGES,
+				 .found = take_listed,
+				 .context = listing};
 	size_t plain = strcspn(parts->path, WILD);
 	const char *slash = memrchr(parts->path, '/', plain);
 	SCOPE_FREE char *folder =

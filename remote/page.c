@@ -264,12 +264,17 @@ int pages_new(struct object_auth *auth, page_refused_fn *refused,
 	return 0;
 }
 
-void pages_free(struct pages *pages)
+uint64_t pages_free(struct pages *pages)
 {
+	struct reader_stats stats = {0};
+
 	if (!pages)
-		return;
+		return 0;
+	if (pages->client)
+		http_stats(pages->client, &stats);
 	remote_client_free(pages->remote, pages->client);
 	pthread_cond_destroy(&pages->more);
 	pthread_mutex_destroy(&pages->lock);
 	free(pages);
+	return stats.requests;
 }

@@ -44,8 +44,9 @@ typedef int page_refused_fn(struct object_auth *auth, const struct object_answer
 int pages_new(struct object_auth *auth, page_refused_fn *refused,
 	      const struct remote_settings *settings, struct remote *remote, struct pages **ret,
 	      struct err *err);
-/* After pages_end(), and when all have been taken. NULL is fine. */
-void pages_free(struct pages *pages);
+/* After pages_end(), and when all have been taken. NULL is fine. Returns how many requests were
+ * sent. */
+uint64_t pages_free(struct pages *pages);
 
 /* Asks for a page: a URL of the server of `auth`, or the query, with its '?', of the bucket where
  * `auth` has the key PAGE_ANY_KEY. The text, from malloc, is taken over in any case. Returns 0 or

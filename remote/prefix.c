@@ -25,6 +25,7 @@ struct prefix {
 	const struct remote_settings *settings;
 	struct remote *remote;
 	struct object_group *group;
+	uint64_t listed; /* requests of its listing */
 
 	/* Of the bucket, or the repository, and used by the thread of transfers alone while
 	 * something is under way. */
@@ -91,15 +92,16 @@ static int prefix_list(struct members *members, member_found_fn *found, void *ar
 {
 	struct prefix *prefix = prefix_of(members);
 	struct finding finding = {.prefix = prefix, .found = found, .arg = arg};
-	const struct listed_ask ask = {.settings = prefix->settings,
-				       .remote = prefix->remote,
-				       .pages = BOUND_OBJECT_PAGES,
-				       .split = true,
-				       .found = take_member,
-				       .context = &finding};
+	struct listed_ask ask = {.settings = prefix->settings,
+				 .remote = prefix->remote,
+				 .pages = BOUND_OBJECT_PAGES,
+				 .split = true,
+				 .found = take_member,
+				 .context = &finding};
 	int r = prefix->of_hub ? listed_hub(&ask, prefix->auth, &prefix->hub, prefix->below, err)
 			       : listed_bucket(&ask, prefix->auth, prefix->below, err);
 
+	prefix->listed = ask.requests;
 	return r < 0 ? r : take_stem(prefix);
 }
 
@@ -321,6 +323,7 @@ static void prefix_rest(struct members *members)
 static void prefix_stats(struct members *members, struct reader_stats *ret)
 {
 	object_group_stats(prefix_of(members)->group, ret);
+	ret->listed = prefix_of(members)->listed;
 }
 
 static void prefix_free(struct members *members)

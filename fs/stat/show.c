@@ -150,6 +150,8 @@ static void block_server(const struct snapshot *s)
 {
 	double price = (double)snapshot_count(s, "/far/requests") * REQUEST_PRICE;
 
+	if (snapshot_count(s, "/far/listed"))
+		line("listing", "%s", COUNT_NOUN(s, "/far/listed", "request"));
 	if (!snapshot_count(s, "/far/requests"))
 		return;
 	label("server");

@@ -181,6 +181,7 @@ static int note_found(void *context, const struct member *member)
 	struct opening *o = context;
 	struct found found = {.path = o->names.len, .size = member->size, .mtime = member->mtime};
 
+	foreign_tree_progress(&o->tree, BUF_COUNT(&o->found, struct found));
 	buf_add(&o->names, member->path, strlen(member->path) + 1);
 	found.tag = o->names.len;
 	buf_add(&o->names, member->tag, strlen(member->tag) + 1);
@@ -258,6 +259,7 @@ static int list_prefix(struct opening *o)
 
 	if (r < 0)
 		return r;
+	o->tree.say_next = UINT64_MAX; /* the rest is quick */
 	if (!o->found.len)
 		return err_set(o->err, -ENOENT, "no object's name begins with it");
 	qsort_r(o->found.data, BUF_COUNT(&o->found, struct found), sizeof(struct found),
@@ -304,19 +306,28 @@ static int say_opened(struct opening *o, const struct dataset *dataset)
 {
 	SCOPE_FREE char *text = NULL;
 	uint64_t files = dataset_info(dataset)->super->files;
+	struct reader_stats stats = {0};
+	struct notice note = {.numbers = 1, .counts = {files}};
 	char age[64];
 
 	age_text(o->extra.listed, age);
+	reader_stats(dataset_reader(dataset), &stats);
+	if (stats.listed)
+		note.counts[note.numbers++] = stats.listed;
 	if (asprintf(&text,
-		     "a %s as it is, without checksums: {} file%s, listed %s; '--relist' lists it "
-		     "anew%s",
+		     "a %s as it is, without checksums: {} file%s, listed %s%s; '--relist' lists "
+		     "it anew%s",
 		     o->kind, files == 1 ? "" : "s", age,
+		     stats.listed > 1 ? " by {} requests"
+		     : stats.listed   ? " by {} request"
+				      : "",
 		     o->settings.index_folder
 			     ? "; '--cache-dir' keeps the listing alone, as only checksums say "
 			       "whether a copy is right: 'foldpack create' makes a pack"
 			     : "") < 0)
 		return -ENOMEM;
-	foreign_tree_note(&o->tree, NOTICE(text, files));
+	note.text = text;
+	foreign_tree_note(&o->tree, &note);
 	foreign_say_notes(&o->settings, &o->tree.notes);
 	return 0;
 }

@@ -243,11 +243,10 @@ static int add_row(struct foreign_tree *tree, const struct tree_row *row, struct
 	return buf_add(&tree->rows, row, sizeof(*row));
 }
 
-/* A scan of a large file on a slow disk takes minutes. */
-static void say_progress(struct foreign_tree *tree)
+void foreign_tree_progress(struct foreign_tree *tree, uint64_t count)
 {
 	const struct foreign_settings *settings = tree->source->settings;
-	uint64_t now, count = tree_count(tree);
+	uint64_t now;
 	SCOPE_FREE char *line = NULL;
 
 	if (!settings->notice || !count || count % SAY_EVERY)
@@ -277,7 +276,7 @@ int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, stru
 	bool bytes = !file->directory && !file->target.data && !file->second_name_of;
 	int r = bytes ? check_place(tree, file, err) : 0;
 
-	say_progress(tree);
+	foreign_tree_progress(tree, tree_count(tree));
 	if (r == 0)
 		r = tree_name(tree, file, &row, err);
 	if (r < 0)

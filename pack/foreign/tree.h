@@ -99,6 +99,8 @@ int foreign_add_text(struct foreign_tree *tree, const char *path, const void *by
  * or -ENOMEM. */
 int foreign_tree_prefix(struct foreign_tree *tree);
 
+/* Tells the user now and then, in a scan that takes long, how many files there are. */
+void foreign_tree_progress(struct foreign_tree *tree, uint64_t count);
 /* Notes something for the user: what the format holds and the tree does not, as "{} records without
  * an image are left out". It is told after the scan. */
 void foreign_tree_note(struct foreign_tree *tree, const struct notice *note);

@@ -14,7 +14,7 @@ import pytest
 import foldfs
 import trees
 from bucket import Bucket
-from foldfs import FOLDFS, FOLDPACK, doctor, needs, run
+from foldfs import FOLDFS, FOLDPACK, FOLDSTAT, doctor, needs, run
 
 pytestmark = needs("nginx")
 PREFIX = "s3://b/train/"
@@ -51,8 +51,10 @@ def loose(place, home):
 def test_it_is_the_folder(loose, mount):
     mounted = mount(PREFIX, *loose.options)
     assert trees.content(mounted) == trees.content(loose.folder)
-    said = mounted.said
-    assert "a prefix as it is, without checksums: 40 files, listed just now; '--relist'" in said
+    listed = len(loose.server.asked()) - 39
+    assert f"40 files, listed just now by {listed} requests; '--relist' lists" in mounted.said
+    assert mounted.stats()["far"]["listed"] == listed > 5
+    assert f"{listed} requests" in run(FOLDSTAT, mounted).out
     for path in ("a/04", "d/39"):
         assert int(os.stat(mounted / path).st_mtime) == int((loose.folder / path).stat().st_mtime)
 

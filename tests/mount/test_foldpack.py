@@ -508,6 +508,20 @@ def test_a_signal_leaves_nothing_behind(src, pack, name):
     nothing_left(pack)
 
 
+def test_signals_that_follow_leave_nothing_behind_either(src, pack):
+    """timeout(1) sends two; the clean-up takes longer than that."""
+    write(src / "z", b"x")
+    paused = Paused(src, pack)
+    paused.process.send_signal(signal.SIGTERM)
+    paused.process.send_signal(signal.SIGCONT)
+    while paused.process.poll() is None:
+        paused.process.send_signal(signal.SIGTERM)
+    err = paused.process.communicate()[1]
+    assert paused.process.returncode == -signal.SIGTERM
+    assert "interrupted; nothing was left behind" in err
+    nothing_left(pack)
+
+
 # --- create: the place of the pack ------------------------------------------------------
 
 

@@ -1,24 +1,35 @@
 #include "pack/tool/work/interrupt.h"
 
+#include "base/clock.h"
 #include "base/exit.h"
 #include "base/signals.h"
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
+#define GRACE (5 * CLOCK_SECOND)
+
 /* Any thread looks at it, and any may be the one that the signal comes to. */
 static atomic_int pending;
+static atomic_uint_least64_t first; /* when it came */
 
 static void note_signal(int signal_number)
 {
-	atomic_store_explicit(&pending, signal_number, memory_order_relaxed);
+	uint64_t now = clock_ns(), none = 0;
+
+	if (atomic_compare_exchange_strong(&first, &none, now)) {
+		atomic_store_explicit(&pending, signal_number, memory_order_relaxed);
+	} else if (now - none >= GRACE) {
+		signal(signal_number, SIG_DFL);
+		raise(signal_number);
+	}
 }
 
 static void set_handler(void (*handler)(int))
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	/* Without SA_RESTART: a read that hangs gives up. */
-	struct sigaction action = {.sa_handler = handler, .sa_flags = (int)SA_RESETHAND};
+	struct sigaction action = {.sa_handler = handler};
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		if (!signals_ignored(signals[i]))

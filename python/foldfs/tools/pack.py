@@ -24,6 +24,7 @@ PLACE, HASH = 1, 2
 BYTES, LOOK = 1, 2
 QUIET, WARNINGS, NORMAL, VERBOSE = range(4)
 CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+GRACE = 5  # seconds
 # By suffix, those that ImageFolder takes, and GIF.
 IMAGE_KINDS = {"jpg": "JPEG", "jpeg": "JPEG", "png": "PNG", "webp": "WebP", "gif": "GIF",
                "bmp": "BMP", "ppm": "PNM", "pgm": "PNM", "tif": "TIFF", "tiff": "TIFF"}
@@ -139,6 +140,8 @@ class Pack:
 
 
 class Command:
+    caught = since = None  # the signal that ends it, and when it came
+
     def __init__(self):
         told = json.loads(sys.argv[1])
         self.name, self.version = told["command"], told["version"]
@@ -160,18 +163,22 @@ class Command:
         return Failed(f"{text}; see '{self.name} --help'", USAGE)
 
     def catch(self):
-        """From now on a signal raises Interrupted, a second one kills."""
+        """From now on a signal raises Interrupted; more are as pack/tool/work/interrupt.h has
+        them."""
         for number in CAUGHT:
             if signal.getsignal(number) != signal.SIG_IGN:
                 signal.signal(number, self._interrupt)
 
     def _interrupt(self, number, _):
-        self.caught = number
-        signal.signal(number, signal.SIG_DFL)
-        raise Interrupted
+        if not self.caught:
+            self.caught, self.since = number, time.monotonic()
+            raise Interrupted
+        if time.monotonic() - self.since >= GRACE:
+            self.die()
 
     def die(self):
         """By the signal that was caught: so a shell's loop and Slurm see it."""
+        signal.signal(self.caught, signal.SIG_DFL)
         os.kill(os.getpid(), self.caught)
 
 

@@ -43,6 +43,23 @@ def test_images_are_under_their_classes(tmp_path, file, wide, group):
         assert mounted(path, tmp_path) == expected(rows())
 
 
+@pytest.mark.parametrize("wide", [False, True])
+def test_labels_may_be_categories(tmp_path, wide):
+    """Numbers of a dictionary, to which each batch adds one; the last two rows have none."""
+    samples = [(data, path, min(i // 3, 2)) for i, (data, path, _) in enumerate(rows(11))]
+    samples[-2:] = [(data, path, None) for data, path, _ in samples[-2:]]
+    path = arrow_ipc.write(tmp_path / "a.arrow", samples, group=3, wide=wide,
+                           coded=[name.encode() for name in NAMES])
+    assert mounted(path, tmp_path) == expected(samples[:-2]) | {
+        f"images/x{i}.jpg": samples[i][0] for i in (9, 10)}
+
+
+def test_a_category_that_its_dictionary_lacks_is_damage(tmp_path):
+    path = arrow_ipc.write(tmp_path / "a.arrow", rows(3), coded=[b"cat", b"dog"])
+    said = run(FOLDPACK, "list", path, status=3).err
+    assert "the dictionary of the column 'label' has no value 1" in said
+
+
 def test_what_a_record_lacks_is_made_up(tmp_path):
     samples = [(data, None, label) for data, _, label in rows(9)]
     samples[4] = (None, None, 1)
@@ -145,7 +162,11 @@ table = pa.table({
     "pairs": pa.array([[1, 2]] * count, pa.list_(pa.int8(), 2)),
     "label": pa.array([label for *_, label in samples], pa.uint8())})
 how, path = sys.argv[1:]
-if how in ("stream", "file"):
+if how == "categories":
+    names = pa.array([label if label is None else "class %d" % label for *_, label in samples])
+    table = table.set_column(6, "label", names.dictionary_encode())
+    pa.feather.write_feather(table, path, compression="uncompressed", chunksize=6)
+elif how in ("stream", "file"):
     with getattr(pa.ipc, "new_" + how)(path, table.schema) as writer:
         writer.write_table(table, max_chunksize=6)
 elif how == "feather":
@@ -180,6 +201,12 @@ def test_what_pyarrow_writes_is_read(tmp_path, how):
     """With columns of other types before and between those that are looked for."""
     samples, found = with_a_gap()
     assert mounted(by_pyarrow(how, samples, tmp_path / "a.arrow"), tmp_path) == found
+
+
+def test_categories_of_feather_are_classes(tmp_path):
+    samples, found = with_a_gap()
+    path = by_pyarrow("categories", samples, tmp_path / "a.feather")
+    assert mounted(path, tmp_path) == {"class " + path[3:]: data for path, data in found.items()}
 
 
 @pytest.mark.parametrize("how", ["feather", "delta", "lz4", "brotli"])

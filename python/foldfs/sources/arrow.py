@@ -6,7 +6,8 @@ one of labels, in record batches that are not compressed.
 message  u32 0xffffffff, not before 0.15 | u32 bytes of the metadata, 0: the end | metadata, a
          flatbuffer | body: the buffers of the columns, one after the other
 
-The values of a column lie between the numbers of its buffer of offsets: no image is read."""
+The values of a column lie between the numbers of its buffer of offsets: no image is read. A column
+of categories has numbers, and batches of its dictionary, which come first, what they stand for."""
 
 import struct
 
@@ -74,11 +75,50 @@ def messages(source, tree):
 
 class Column(Leaf):
     """`node` and `buffer` are its numbers in a record batch, `above` the buffers that tell where it
-    and the structs that it is in are null, `layout` that of its numbers or offsets."""
+    and the structs that it is in are null, `layout` that of its numbers or offsets, `coded` the
+    dictionary that its numbers are of, or None."""
 
-    def __init__(self, name, has, node, buffer, above, layout=None):
+    def __init__(self, name, has, node, buffer, above, layout=None, coded=None):
         super().__init__(name, has)
         self.node, self.buffer, self.above, self.layout = node, buffer, above, layout
+        self.coded = coded
+
+    @property
+    def has_numbers(self):
+        return bool(self.coded) or self.has == INTEGERS
+
+
+class Dictionary:
+    """What the numbers of a column stand for: values of another, whose batches come as those of a
+    schema that has only that."""
+    nodes = 1
+
+    def __init__(self, column, buffers):
+        self.column, self.buffers, self.values = column, buffers, []
+
+    def take(self, batch, more):
+        """Of a batch: more values, or others."""
+        batch.load([(self.column, not self.column.has_numbers)])
+        self.values = (self.values if more else []) + batch.values(self.column)
+
+    def find(self, number):
+        if number is None:
+            return None
+        if not 0 <= number < len(self.values):
+            raise damaged(f"the dictionary of the column '{self.column.name}' has no value {number}")
+        return self.values[number]
+
+
+def type_of(kind, about):
+    """What a column of this type has, how many buffers, and the layout of its numbers or offsets.
+    None: it is not known."""
+    if kind in WIDE:
+        has, width = WIDE[kind]
+        return has, 3, "iq"[width == 8]
+    if kind == INT and about:
+        layout = NUMBERS.get((about.number(0, "i"), bool(about.number(1, "B"))))
+        return INTEGERS if layout else "another type", 2, layout
+    return (*OTHER[kind], None) if kind in OTHER else None
 
 
 def name_of(field):
@@ -92,6 +132,7 @@ class Schema:
         if table.number(0, "h"):
             raise unsupported("numbers in the byte order of other machines: write it on this one")
         self.columns, self.nodes, self.buffers, self.room = [], 0, 0, room
+        self.dictionaries = {}  # by their numbers
         for field in table.tables(1):
             self.add(field, name_of(field), [], False)
         self.note = next((pair.text(1) for pair in table.tables(2)
@@ -101,35 +142,42 @@ class Schema:
         self.room -= 1
         if depth == DEPTH or self.room < 0:
             raise damaged("its schema is damaged: the tree of its columns")
-        kind, about = field.number(2, "B"), field.table(3)
-        node, buffer, layout = self.nodes, self.buffers, None
+        kind, about, coded = field.number(2, "B"), field.table(3), field.table(4)
+        node, buffer = self.nodes, self.buffers
         self.nodes += 1
-        if field.table(4):
-            has, count = "numbers of a dictionary", 2
-        elif kind == STRUCT:
+        if kind == STRUCT and not coded:
             self.buffers += 1
             for child in field.tables(5):
                 self.add(child, f"{name}.{name_of(child)}", [*nulls, buffer], repeated, depth + 1)
             return
-        elif kind in LISTED:
+        if kind in LISTED and not coded:
             self.buffers += LISTED[kind]
             for child in field.tables(5):
                 self.add(child, name + ".list.element", nulls, True, depth + 1)
             return
-        elif kind in WIDE:
-            has, width = WIDE[kind]
-            count, layout = 3, "iq"[width == 8]
-        elif kind == INT and about:
-            layout = NUMBERS.get((about.number(0, "i"), bool(about.number(1, "B"))))
-            has, count = (INTEGERS if layout else "another type"), 2
-        elif kind in OTHER:
-            has, count = OTHER[kind]
+        found = type_of(kind, about)
+        if coded:
+            has, count, layout, coded = self.code(name, found, coded)
+        elif found:
+            has, count, layout = found
         else:
             raise unsupported(f"the column '{name}' has another type, and what is behind it is not "
                               "found: write it without")
         self.buffers += count
         self.columns.append(Column(name, LISTS if repeated else has, node, buffer,
-                                   [*nulls, buffer] if count else nulls, layout))
+                                   [*nulls, buffer] if count else nulls, layout, coded))
+
+    def code(self, name, found, coded):
+        """As type_of() has it, of numbers of a dictionary, and that."""
+        index = coded.table(1)
+        layout = NUMBERS.get((index.number(0, "i"), bool(index.number(1, "B")))) if index else "i"
+        has, buffers, values = found or (None, 0, None)
+        if not layout or not values:
+            return "numbers of a dictionary", 2, None, None
+        number, has = coded.number(0, "q"), TEXTS if has == BYTES else has
+        if number not in self.dictionaries:
+            self.dictionaries[number] = Dictionary(Column(name, has, 0, 0, [0], values), buffers)
+        return has, 2, layout, self.dictionaries[number]
 
 
 # --- record batches -------------------------------------------------------------------------------
@@ -162,6 +210,8 @@ class Batch:
 
     def load(self, columns):
         """Reads what the values of columns need, as it lies in the file."""
+        if any(self.nodes[column.node][0] != self.rows for column, _ in columns):
+            raise damaged("a column of a record batch has more or fewer rows than that")
         wanted = set()
         for column, content in columns:
             wanted.update(column.above, [column.buffer + 1], [column.buffer + 2] if content else [])
@@ -206,22 +256,20 @@ class Batch:
         """None, a number or bytes for each row."""
         if not column:
             return [None] * self.rows
-        if column.has == INTEGERS:
+        if column.has_numbers:
             found = self.numbers(column, self.rows)
         else:
             start, data = self.place(column.buffer + 2)[0], self.loaded[column.buffer + 2]
             found = (data[at - start:at - start + size] for at, size in self.places(column))
-        return [value if there else None
-                for value, there in zip(found, self.is_there(column))]
+        found = [value if there else None for value, there in zip(found, self.is_there(column))]
+        return [column.coded.find(value) for value in found] if column.coded else found
 
 
 def rows_of(batch, columns):
     """(whether it has an image, its place, label, path) of each row."""
     image, label, path = columns.image, columns.label, columns.path
     wanted = [column for column in (image, label, path) if column]
-    if any(batch.nodes[column.node][0] != batch.rows for column in wanted):
-        raise damaged("a column of a record batch has more or fewer rows than that")
-    batch.load([(column, column is not image and column.has != INTEGERS) for column in wanted])
+    batch.load([(column, column is not image and not column.has_numbers) for column in wanted])
     places = list(batch.places(image))
     return zip(batch.is_there(image), places, batch.values(label), batch.values(path))
 
@@ -244,10 +292,16 @@ def read(source, tree):
         if kind == SCHEMA and not schema and header:
             schema = Schema(header, len(header.data) // 8)
             columns = Columns(source, tree, schema.columns, schema.note)
+            coded = [column.coded for column in (columns.label, columns.path) if column]
             tree.prefix()
         elif kind == RECORDS and schema and header:
             take_batch(Batch(source, schema, header, first, start, end), columns)
-        elif kind != DICTIONARY or not schema:
+        elif kind == DICTIONARY and schema and header and header.table(1):
+            found = schema.dictionaries.get(header.number(0, "q"))
+            if found and found in coded:
+                found.take(Batch(source, found, header.table(1), first, start, end),
+                           header.number(2, "B"))
+        else:
             raise damaged(f"a message of kind {kind} at {start}, which an Arrow file does not have "
                           "there")
     if not schema:

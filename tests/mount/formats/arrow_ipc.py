@@ -9,21 +9,24 @@ from .arrow import BINARY, INT, RECORDS, SCHEMA, STRUCT, message
 from .flatbuffer import Table, Text, Vector
 
 UTF8, LARGE_BINARY, LARGE_UTF8 = 5, 19, 20
+DICTIONARY = 2
 MAGIC = b"ARROW1"
 END = b"\xff\xff\xff\xff\0\0\0\0"
 
 
-def field(name, kind, about=None, children=()):
-    return Table(Text(name), ("B", 1), ("B", kind), about or Table(), None, Vector(list(children)))
+def field(name, kind, about=None, children=(), coded=None):
+    return Table(Text(name), ("B", 1), ("B", kind), about or Table(), coded, Vector(list(children)))
 
 
-def schema(names, wide):
+def schema(names, wide, coded):
     texts = [field("bytes", LARGE_BINARY if wide else BINARY),
              field("path", LARGE_UTF8 if wide else UTF8)]
     label = {"names": names, "_type": "ClassLabel"} if names else {"dtype": "int64"}
     note = json.dumps({"info": {"features": {"image": {"_type": "Image"}, "label": label}}})
+    number = Table(("i", 32 if wide else 64), ("B", 1))
     fields = [field("image", STRUCT, None, texts),
-              field("label", INT, Table(("i", 32 if wide else 64), ("B", 1)))]
+              field("label", UTF8, coded=Table(("q", 7), number)) if coded else
+              field("label", INT, number)]
     return Table(("h", 0), Vector(fields), Vector([Table(Text("huggingface"), Text(note))]))
 
 
@@ -64,11 +67,22 @@ def batch(rows, wide, codec):
     return message("1.0", RECORDS, header, bytes(body.data))
 
 
-def write(path, rows, names=None, group=1000, file=False, wide=False, codec=None, end=END):
-    """Rows are (bytes or None, path or None, label or None)."""
+def dictionary(values, more):
+    body = Body()
+    body.texts(values, False)
+    header = Table(("q", len(values)), Vector(body.nodes, "qq"), Vector(body.buffers, "qq"))
+    return message("1.0", DICTIONARY, Table(("q", 7), header, ("B", more)), bytes(body.data))
+
+
+def write(path, rows, names=None, group=1000, file=False, wide=False, codec=None, end=END,
+          coded=()):
+    """Rows are (bytes or None, path or None, label or None). coded: labels are numbers of a
+    dictionary of these texts, of which each batch brings one more."""
     out = bytearray(MAGIC + b"\0\0" if file else b"")
-    out += message("1.0", SCHEMA, schema(names, wide))
+    out += message("1.0", SCHEMA, schema(names, wide, coded))
     for at in range(0, len(rows), group):
+        if at // group < len(coded):
+            out += dictionary(coded[at // group:at // group + 1], at > 0)
         out += batch(rows[at:at + group], wide, codec)
     out += end
     if file:  # whose footer repeats where they are

@@ -367,9 +367,8 @@ static int big_value(struct walker *walker, const struct node *node, uint64_t *r
 	return 0;
 }
 
-/* The record at the leaf's `next`, which must have a greater key than the last one. */
-static int record_take(struct walker *walker, struct tree_level *leaf, struct walker_record *ret,
-		       struct err *err)
+int walker_take(struct walker *walker, struct tree_level *leaf, struct walker_record *ret,
+		struct err *err)
 {
 	struct node node;
 	uint64_t offset = 0;
@@ -409,79 +408,8 @@ static int record_take(struct walker *walker, struct tree_level *leaf, struct wa
 	return 0;
 }
 
-/* --- walking ------------------------------------------------------------------------------- */
-
-/* Loads the page at `depth`: the root, or the next child of the page above. */
-static int level_enter(struct walker *walker, unsigned depth, struct err *err)
-{
-	struct tree_level *above = depth > 0 ? &walker->levels[depth - 1] : NULL;
-	uint64_t number = walker->info.root;
-	int r = above ? walker_child(walker, above, above->next, &number, err) : 0;
-
-	if (r < 0)
-		return r;
-	if (above && depth + 1 == walker->info.depth && (above->next == 0 || above->next == 4))
-		walker_ask_ahead(walker, above);
-	if (above)
-		above->next++;
-	return walker_load(walker, &walker->levels[depth], number, err);
-}
-
-/* Enters the pages from `depth` down to a leaf and takes its next record. */
-static int walk_on(struct walker *walker, unsigned depth, struct walker_record *ret,
-		   struct err *err)
-{
-	int r = 0;
-
-	for (; r == 0 && depth < walker->info.depth; depth++)
-		r = level_enter(walker, depth, err);
-	if (r == 0)
-		r = record_take(walker, &walker->levels[depth - 1], ret, err);
-	walker->walking = r == 0;
-	return r;
-}
-
-static void walk_begin(struct walker *walker, bool whole)
-{
-	walker->walking = false;
-	walker->scouts = 0;
-	walker->whole = whole;
-	walker->seen = walker->big = 0;
-	walker->key_len = 0;
-}
-
-int walker_first(struct walker *walker, struct walker_record *ret, struct err *err)
-{
-	walk_begin(walker, true);
-	if (walker->info.root == NO_PAGE)
-		return 1;
-	return walk_on(walker, 0, ret, err);
-}
-
-int walker_next(struct walker *walker, struct walker_record *ret, struct err *err)
-{
-	unsigned depth = walker->info.depth;
-
-	if (!walker->walking)
-		return 1;
-	while (depth > 0 && walker->levels[depth - 1].next == walker->levels[depth - 1].count)
-		depth--;
-	if (depth == 0) {
-		walker->walking = false;
-		if (walker->whole && walker->seen != walker->info.entries)
-			return err_set(err, -EBADMSG,
-				       "%" PRIu64 " entries, %" PRIu64 " expected by the meta page",
-				       walker->seen, walker->info.entries);
-		return 1;
-	}
-	return walk_on(walker, depth, ret, err);
-}
-
-/* Makes the walk take the node that leads to `key` next: in a leaf the first node that is not
- * before the key, in a branch page the last one that is not after it. The first node of a branch
- * page has no key: it leads to everything before the second node. */
-static int level_aim(const struct walker *walker, struct tree_level *level, const void *key,
-		     size_t key_len, struct err *err)
+int walker_aim(const struct walker *walker, struct tree_level *level, const void *key,
+	       size_t key_len, struct err *err)
 {
 	unsigned leaf = is_leaf(walker, level), i = leaf ? 0 : 1;
 	struct node node;
@@ -496,19 +424,4 @@ static int level_aim(const struct walker *walker, struct tree_level *level, cons
 	}
 	level->next = leaf ? i : i - 1;
 	return 0;
-}
-
-int walker_seek(struct walker *walker, const void *key, size_t key_len, struct walker_record *ret,
-		struct err *err)
-{
-	int r = 0;
-
-	walk_begin(walker, false);
-	for (unsigned depth = 0; r == 0 && depth < walker->info.depth; depth++) {
-		r = level_enter(walker, depth, err);
-		if (r == 0)
-			r = level_aim(walker, &walker->levels[depth], key, key_len, err);
-	}
-	walker->walking = r == 0;
-	return r < 0 ? r : walker_next(walker, ret, err);
 }

@@ -1,4 +1,5 @@
-/* What walker.c and walker_ahead.c (which asks for pages before the walk enters them) share. */
+/* A walker in three parts: walker_walk.c walks, over the pages and nodes that walker.c reads and
+ * checks; walker_ahead.c asks for pages before the walk enters them. */
 #pragma once
 
 #include "pack/walker.h"
@@ -39,6 +40,15 @@ int walker_child(const struct walker *walker, const struct tree_level *level, un
 /* Reads a page and checks it: 0, -EBADMSG, or the error of the read. */
 int walker_load(const struct walker *walker, struct tree_level *level, uint64_t number,
 		struct err *err);
+
+/* The record at the leaf's `next`, which must have a greater key than the last one. */
+int walker_take(struct walker *walker, struct tree_level *leaf, struct walker_record *ret,
+		struct err *err);
+/* Makes the walk take the node that leads to `key` next: in a leaf the first node that is not
+ * before the key, in a branch page the last one that is not after it. The first node of a branch
+ * page has no key: it leads to everything before the second node. */
+int walker_aim(const struct walker *walker, struct tree_level *level, const void *key,
+	       size_t key_len, struct err *err);
 
 /* Called before a child of `above`, which is a leaf, is loaded. */
 void walker_ask_ahead(struct walker *walker, const struct tree_level *above);

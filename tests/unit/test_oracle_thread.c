@@ -223,7 +223,7 @@ TEST_WITH(far, w, readers_of_no_usual_order_find_all_there_soon)
 	start_with(w, &params);
 	load(&loader, LARGE);
 	read_some(w, &loader, 64);
-	assert_true(poll_until(pool_stats(w->cache->pool).ahead > FILES / 2 * SLOT_BYTES));
+	assert_true(poll_until(stats_of(w).prefetch_issued > FILES / 2 * BYTES));
 	assert_true(stats_of(w).misses <= 64);
 	assert_int_equal(locked, 0);
 }

@@ -191,7 +191,8 @@ bool hub_is_pattern(const char *name)
 {
 	struct hub_name parts;
 
-	return hub_parse(name, &parts, NULL) == 0 && (!parts.path[0] || strpbrk(parts.path, WILD));
+	return hub_parse(name, &parts, NULL) == 0 &&
+	       (!name[parts.len] || strpbrk(parts.path, WILD));
 }
 
 int hub_list(const char *name, const struct remote_settings *settings, struct remote *remote,

@@ -4,7 +4,8 @@
  *	s3://BUCKET/a/train-*.lmdb		objects of a bucket (ListObjectsV2), with what is
  *						before the first wildcard as prefix; gs:// as well
  *	hf://datasets/ORG/in1k/data/train-*.tar	files of a dataset on the Hugging Face Hub
- *	hf://datasets/ORG/in1k			all of one kind that can be mounted, if there is one
+ *	hf://datasets/ORG/in1k			all of one kind that can be mounted, if any;
+ *						with a '/' behind it, its files: prefix.h
  *
  * '*' leaves out '/'. A file whose path is the pattern is the only one. Found names are appended,
  * each with a NUL at its end. `fetch_from`, which credentials are asked by, is fetch(), except in

@@ -202,7 +202,7 @@ def test_a_pattern_that_matches_nothing_is_an_error(shards):
 def test_a_repository_is_all_of_its_files_of_one_kind(datasets, mount):
     datasets.add("ORG/tars", **SHARDS, **{"README.md": b"x"})
     assert files_in(mount("hf://datasets/ORG/tars")) == names(*range(5))
-    assert run(FOLDPACK, "list", "hf://datasets/ORG/tars@main/").out
+    assert run(FOLDPACK, "list", "hf://datasets/ORG/tars@main").out
 
 
 def test_a_repository_of_several_kinds_is_said_to_be_one(shards):

@@ -167,6 +167,14 @@ static void lists(const char *keys, const char *expected)
 	assert_string_equal(found.data, expected);
 }
 
+TEST(what_ends_in_a_slash_is_a_folder)
+{
+	assert_true(hub_is_pattern("hf://datasets/o/n@v1"));
+	assert_false(hub_is_pattern("hf://datasets/o/n@v1/"));
+	assert_false(hub_is_pattern("hf://datasets/o/n/"));
+	assert_false(hub_is_pattern("hf://datasets/o/n/d/"));
+}
+
 TEST(keys_are_decoded_if_the_server_has_encoded_them)
 {
 	lists(KEY("a+b%2B") KEY("c%20d"), "s3://b/a+b%2B s3://b/c%20d");

@@ -154,6 +154,9 @@ int since_take_unread(const struct since *since, struct builder *builder, const 
 	if (!since || since->options->since_checksum || find_at_path(since->base, file, &entry) < 0)
 		return 0;
 	mtime = builder_entry(builder, file->id).mtime;
+	/* Not known, as of what the Hub lists. */
+	if (mtime.tv_sec == 0 && mtime.tv_nsec == 0)
+		return 0;
 	r = dataset_attr(since->base, entry, &attr);
 	if (r < 0 || attr.mtime.tv_sec != mtime.tv_sec || attr.mtime.tv_nsec != mtime.tv_nsec)
 		return r;

@@ -1,8 +1,9 @@
 """A pack in an object store: an epoch of an unmodified DataLoader through a mount of its URL, with
 the oracle and without, beside a Dataset that GETs a file at a time, and curl with the ranges that
 foldfs asked for; and with a disk cache, while the order is not known. And the files as loose
-objects, through mounts of their bucket."""
+objects, and in folders, through mounts of these."""
 
+import contextlib
 import os
 import subprocess
 import tempfile
@@ -10,10 +11,11 @@ import time
 
 import machine
 import store
+from cases_cold import NET_CAP_MB, NET_DELAY_US
 from harness import Failed
-from mounts import Mount, MountError
+from mounts import Mount, MountError, Net
 from peers import command_missing
-from report import OURS, Measure, Target
+from report import LOOSE, OURS, Measure, Target
 
 DELAY_MS, RATE_MB = 30, 50  # remote.md: a store in the same region
 WORKERS = 8
@@ -213,9 +215,45 @@ def remote(bench):
     yield from with_store(bench, rank)
 
 
+def folder(bench, tree, device, root, least):
+    """The files as they are, below `root` (a context: new for each run), mounted from there."""
+    title = f"folder on {device}, 2 workers, memory {MEMORY:.0%}"
+    rate = Measure(title, "epoch", "files/s", (Target(least, LOOSE),))
+    before = Measure(title, "epoch, the order not known", "files/s", (Target(0.95, LOOSE),))
+    command = [bench.foldfs, f"--pool={int(MEMORY * tree.bytes)}", "--relist"]
+    for _, system in bench.turns((OURS, OFF, LOOSE)):
+        with contextlib.ExitStack() as stack:
+            path = stack.enter_context(root())
+            if system != LOOSE:
+                words = ["--oracle=off"] if system == OFF else []
+                path = stack.enter_context(Mount([*command, *words], path)).path
+            epoch = read(bench, path, "--workers", 2)
+        for measure in {OURS: [rate], OFF: [before], LOOSE: [rate, before]}[system]:
+            measure.add(LOOSE if system == LOOSE else OURS, epoch.rate)
+    return [rate, before]
+
+
+@contextlib.contextmanager
+def far_folder(bench, tree):
+    """On a server that has all in memory."""
+    bench.read(tree.root, tree, 0)
+    with Net(bench.netfs, bench.kept, NET_DELAY_US, NET_CAP_MB) as net:
+        yield tree.seen_through(net.path).root
+
+
+@contextlib.contextmanager
+def near_folder(bench, tree):
+    bench.make_cold(tree, "nvme")
+    yield tree.root
+
+
 def prefix(bench):
-    """Loose objects of a bucket, with nothing packed."""
+    """Loose objects of a bucket, and folders, with nothing packed."""
     yield from with_store(bench, loose, listed=True)
+    tree = bench.photos()
+    yield from folder(bench, tree, f"a network, {NET_DELAY_US / 1000} ms a request",
+                      lambda: far_folder(bench, tree), 1.8)
+    yield from folder(bench, tree, "this disk", lambda: near_folder(bench, tree), 0.9)
 
 
 def disk_cache(bench):

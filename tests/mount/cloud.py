@@ -41,7 +41,7 @@ class Cloud:
         self.objects, self.sessions = {}, {}  # the latter: token -> keys, and when they end
         self.life, self.down = 3600, False
         self.refused = self.failed = 0  # requests for objects; for keys while down
-        self.pages = 0  # of listings
+        self.pages, self.last = 0, None  # of listings; after this one, sessions end
         self.words = "Access Denied"  # of refusals
         self.virtual = False  # buckets are in front of localhost, and nowhere else
         self.lock = threading.Lock()
@@ -179,6 +179,8 @@ class Handler(answers.Handler):
                         "</Size></Contents>"
                         for key in keys[at:at + 2])
         self.given.pages += 1
+        if self.given.pages == self.given.last:
+            self.given.end()
         self.answer(200, f"<ListBucketResult><Prefix/><EncodingType>url</EncodingType>"
                          f"{more if at + 2 < len(keys) else ''}{items}"
                          "</ListBucketResult>".encode())

@@ -107,12 +107,25 @@ def test_an_object_that_changed_is_an_error_that_names_it(loose, mount):
 
 
 def test_names_that_are_no_paths_are_counted_and_named(loose, mount):
-    odd = ["train/", "train/a//x", "train/../up", "train/dir/", "train/c", "train/.."]
+    odd = ["train/", "train/a//x", "train/../up", "train/dir/", "train/c", "train/..",
+           f"train/{256 * 'n'}", "train/%00"]
     lines = [f'{name}\t{5 * (not name.endswith("/"))}\t2020-01-01T00:00:00.000Z\t"x"\n'
              for name in odd]
     loose.list(*lines)
     said = mount(PREFIX, *loose.options, "--relist").said
-    assert "left out, as no file can have their names: 13, such as" in said
+    assert "left out, as no file can have their names: 15, such as" in said
+
+
+def test_all_names_of_files_are_mounted(loose, mount):
+    """What a console cannot show, and what differs in case alone."""
+    odd = [b"new\nline", b"\x01\x1b[31m control", b"\xff\xfe not UTF-8", b"Case", b"case", b"...",
+           b" ", b"%41+&<b>", b"n" * 255, b"back\\slash"]
+    for number, name in enumerate(odd):
+        trees.write(os.fsencode(loose.folder) + b"/" + name + b"/" + name, trees.noise(number, 99))
+    loose.list("train/line%0A%1B[31m//x\t1\t2020-01-01T00:00:00.000Z\t\"x\"\n")
+    mounted = mount(PREFIX, *loose.options)
+    assert trees.content(mounted) == trees.content(loose.folder)
+    assert len(mounted.said.splitlines()) == 3 and "\x1b" not in mounted.said
 
 
 def test_a_prefix_of_nothing_is_refused(loose, point):

@@ -1,15 +1,21 @@
-"""Loose objects below a prefix, of servers that fail (bucket.py), of a real one (rgw.py), and of a
-small cloud whose sessions end (cloud.py)."""
+"""Loose objects below a prefix, of servers that fail (bucket.py), of a real one (rgw.py), of a
+small cloud whose sessions end (cloud.py), of one like Google's, and of the Hub (hub.py)."""
 
 import concurrent.futures
+import os
+import re
+import sys
+import urllib.parse
 
 import pytest
 
+import foldfs
 from bucket import Bucket
-from foldfs import FOLDFS, run
+from foldfs import FOLDFS, FOLDPACK, is_root, needs, run
+from server import free_port
 from trees import content, noise, write
 
-pytest_plugins = ["cloud", "rgw"]
+pytest_plugins = ["cloud", "hub", "rgw"]
 
 
 @pytest.fixture(autouse=True)
@@ -101,6 +107,121 @@ def test_one_object_is_a_prefix(served, buckets, mount):
     assert content(mounted.path) == content(served / "photos/one")
 
 
+@is_root
+@needs("mount.fuse3", "unshare")
+def test_mount_8_mounts_a_prefix(served, buckets, place, point):
+    """As test_options.py has it of a pack."""
+    (place / "bin").mkdir()
+    (place / "bin/foldfs").symlink_to(FOLDFS)
+    script = """set -e
+        mount --bind "$1" /usr/local/bin
+        mount -t fuse.foldfs s3://photos/train/ "$2" -o "ro,_netdev,anonymous,endpoint=$3"
+        diff -r "$4" "$2"
+        umount "$2"
+    """
+    before = foldfs.children(os.getpid()).keys()
+    run("unshare", "--mount", "sh", "-c", script, "sh", place / "bin", point,
+        buckets.server.url("").rstrip("/"), served / "photos/train")
+    [daemon] = foldfs.children(os.getpid()).keys() - before
+    assert foldfs.wait_for(daemon) == 0
+
+
+def test_python_mounts_a_prefix(served, buckets):
+    code = """import foldfs, os, sys
+with foldfs.mounted(sys.argv[1], anonymous=True, relist=True) as path:
+    os.system(f"diff -r {sys.argv[2]} {path} && echo same")"""
+    environment = {**os.environ, "PYTHONPATH": f"{foldfs.ROOT}/python",
+                   "PATH": f"{foldfs.BUILD}:{os.environ['PATH']}"}
+    done = run(sys.executable, "-c", code, PREFIX, served / "photos/train", env=environment)
+    assert done.out == "same\n"
+
+
+@pytest.mark.slow
+def test_what_a_server_holds_up_comes_later(served, buckets, mount):
+    """A page of the listing, and an object: less than 4 KiB/s for 10 s."""
+    buckets.start(access='if n == 2 or (range and not ngx.shared.counts:get("held")) then '
+                         'if range then ngx.shared.counts:set("held", 1) end ngx.sleep(60) end')
+    mounted = mount(PREFIX, "--anonymous")
+    assert content(mounted.path) == content(served / "photos/train")
+    stats = mounted.stats()
+    assert stats["device"]["errors"] == 0 and stats["far"]["retries"] == 1
+
+
+@pytest.mark.slow
+def test_a_long_listing_says_how_far_it_is(buckets, mount):
+    server = buckets.start(access='if ngx.var["arg_list-type"] then ngx.sleep(0.4) end')
+    server.stop()
+    with open(server.place / "names", "a") as names:
+        names.writelines(f'many/{number}\t1\t2020-01-01T00:00:00.000Z\t"x"\n'
+                         for number in range(3000))
+    server.start()
+    said = mount("s3://photos/many/", "--anonymous").said
+    assert re.search(r"looking for its files, which is done once: (2048|3072) so far", said)
+    assert "3,000 files, listed just now by 3" in said
+
+
+# --- the Hub, and Google -------------------------------------------------------------------------
+
+
+def test_a_folder_on_the_hub_is_mounted(hub, point, mount, monkeypatch):
+    """By a redirect of each file, and without the token where that leads."""
+    data = {f"data/c{number % 3}/{number} ä€.jpg": noise(number, 999 * number)
+            for number in range(20)}
+    hub.add("ORG/in1k", **data, **{"README.md": b"#", "database/x": b"x", "a/data/x": b"x"})
+    hub.token = "hf_secret"
+    monkeypatch.setenv("HF_ENDPOINT", hub.url)
+    monkeypatch.setenv("HF_TOKEN", hub.token)
+    for name, above in (("hf://datasets/ORG/in1k/data/", "data/"), ("hf://datasets/ORG/in1k/", "")):
+        mounted = mount(name)
+        for path, bytes_ in data.items():
+            assert (mounted.path / path.removeprefix(above)).read_bytes() == bytes_
+        assert len(os.listdir(mounted.path)) == 3 + (not above)
+        mounted.close()
+    done = run(FOLDFS, "--no-fuse", "hf://datasets/ORG/in1k/data/", point, "--", "cat",
+               point / "c1/19 ä€.jpg")
+    assert done.stdout == data["data/c1/19 ä€.jpg"]
+    assert set(hub.sent) == {"Bearer hf_secret"} and set(hub.sent_to_store) == {None}
+    hub.token = None
+    assert "no such dataset, revision or folder (404)" in run(
+        FOLDFS, "hf://datasets/ORG/in1k/none/", point, status=1).err
+
+
+@pytest.mark.parametrize("option, packed", [([], 20), (["--since-checksum"], 1)])
+def test_since_a_pack_of_the_hub_nothing_is_missed(hub, place, mount, monkeypatch, option, packed):
+    """Which lists no times: a size tells nothing."""
+    monkeypatch.setenv("HF_ENDPOINT", hub.url)
+    hub.add("ORG/in1k", **{f"data/{number}": noise(number, 9000) for number in range(20)})
+    name, old = "hf://datasets/ORG/in1k/data/", place / "old.lmdb"
+    run(FOLDPACK, "create", "-q", name, old)
+    hub.add("ORG/in1k", **{"data/7": noise(77, 9000)})
+    run(FOLDPACK, "create", "-q", *option, f"--since={old}", name, place / "delta.lmdb")
+    mounted = mount(place / "delta.lmdb", old)
+    assert (mounted.path / "7").read_bytes() == noise(77, 9000)
+    assert abs((place / "delta.lmdb").stat().st_size - packed * 12288) < 60_000  # whole pages
+
+
+@pytest.mark.parametrize("of", ["keys", "token"])
+def test_a_bucket_of_google_is_mounted(google, place, mount, monkeypatch, of):
+    """A token that ends is read again."""
+    monkeypatch.setenv("GCE_METADATA_HOST", f"127.0.0.1:{free_port()}")  # which refuses
+    data = {f"c{number % 3}/{number} +ä.jpg": noise(number, 999 * number) for number in range(20)}
+    for path, bytes_ in data.items():
+        google.objects[f"/photos/train/{urllib.parse.quote(path)}"] = bytes_
+    if of == "keys":
+        for name, value in google.KEYS.environment().items():
+            monkeypatch.setenv(name, value)
+    else:
+        (place / "token").write_text(google.token()["access_token"])
+        monkeypatch.setenv("FOLDFS_TOKEN_FILE", str(place / "token"))
+    mounted = mount("gs://photos/train/", f"--endpoint={google.url}", "--readahead=0")
+    for number, path in enumerate(data):
+        if of == "token" and number == 10:
+            google.end()
+            (place / "token").write_text(google.token()["access_token"])
+        assert (mounted.path / path).read_bytes() == data[path]
+    assert mounted.stats()["device"]["errors"] == 0 and google.pages == 10
+
+
 # --- a real server -------------------------------------------------------------------------------
 
 
@@ -128,7 +249,9 @@ def test_objects_of_a_real_server_are_mounted(rgw, small, mount, monkeypatch):
 
 
 def test_a_session_that_ends_is_renewed_and_a_region_is_believed(cloud, home, mount, monkeypatch):
-    """By many requests at once, also where the listing is known and has not asked before."""
+    """Amid the listing, and by many requests at once, also where the listing is known and has not
+    asked before."""
+    cloud.last = 5
     (home / "identity").write_text(cloud.IDENTITY)
     for name, value in {"AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{cloud.url}/container",
                         "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": str(home / "identity"),

@@ -321,6 +321,20 @@ TEST(small_folders_are_not_asked_for_by_themselves)
 	set_folders(2000, 3, 100);
 	finds_all("s3://b/");
 	assert_in_range(store.listed, 60, 61);
+	set_folders(10000, 1, 1000);
+	finds_all("s3://b/");
+	assert_in_range(store.listed, 10, 11);
+}
+
+TEST(ten_thousand_folders_are_listed_many_at_once)
+{
+	uint64_t begin = clock_ns();
+
+	set_folders(10000, 20, 1000);
+	finds_all("s3://b/train/");
+	print_message("200,000 objects in 10,000 folders: %.2f s, %u requests, %u at once\n",
+		      (double)(clock_ns() - begin) / 1e9, store.listed, store.most);
+	assert_in_range(store.listed, 200, 10100);
 }
 
 TEST(large_folders_have_many_pages)

@@ -120,6 +120,20 @@ def test_lmdb_has_the_values_that_folder2lmdb_writes(tree, out):
     assert sorted(os.listdir(out)) == ["x.lmdb", "x.lmdb.classes.txt", "x.lmdb.names.txt"]
 
 
+def test_names_of_classes_that_lists_read_otherwise_are_written_so_that_they_come_back(
+        packed, out):
+    paths = {f"{name}/{name}{i}.jpg" for i, name in enumerate(
+        ["\ufeffa", " blank", "  ", "#b", "\ttab", "end\r", ".", "plain"]) if name != "."}
+    pack = packed({path: b"%d" % i for i, path in enumerate(sorted(paths))})
+    export(pack, out / "x", "lmdb")
+    again = run(FOLDPACK, "list", "-0", f"--classes={out}/x.classes.txt",
+                f"--names={out}/x.names.txt", out / "x").out
+    assert {path for path in again.split("\0") if path.endswith(".jpg")} == paths
+    again = run(FOLDPACK, "list", "-0", f"--classes={out}/x.classes.txt", out / "x").out
+    assert {path.partition("/")[0] for path in again.split("\0") if "/" in path} == {
+        path.partition("/")[0] for path in paths}
+
+
 def test_lmdb_of_many_samples_has_the_keys_in_frames_as_pickle_has(out):
     with tarfile.open(out / "x.tar", "w") as tar:
         for number in range(23456):

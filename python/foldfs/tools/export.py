@@ -14,7 +14,7 @@ import time
 from pack import (CAUGHT, CHECKSUMS, DAMAGED, DONE, FAILED, HASH, PLACE, SKIPPED, Failed,
                   Interrupted, count, main, say, size)
 from formats import FORMATS, KINDS
-from outputs import Outputs
+from outputs import Outputs, listed
 
 NAMED = 10  # of what cannot be held
 LABEL_MOST = 1 << 24  # a list has a line for each
@@ -215,7 +215,7 @@ class Export:
         self.pack.close()
         names = (self.names.get(label, b"%04d" % label) for label in
                  range(max(self.names, default=-1) + 1))
-        files.write(self.target + ".classes.txt", b"".join(name + b"\n" for name in names))
+        files.write(self.target + ".classes.txt", b"".join(listed(names)))
 
     def conclude(self):
         command, target = self.command, self.target

@@ -61,8 +61,8 @@ class Lmdb:
             raise OSError(0, str(error).rpartition(": ")[2]) from None
         outputs.sync(file)
         os.close(file)
-        names = (sample.path[self.export.root_len:] + b"\n" for sample in self.export.samples)
-        files.write(target + ".names.txt", b"".join(names))
+        names = (sample.path[self.export.root_len:] for sample in self.export.samples)
+        files.write(target + ".names.txt", b"".join(outputs.listed(names)))
 
     def fill(self, env):
         count, batched, txn = 0, 0, env.begin(write=True)

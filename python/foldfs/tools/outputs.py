@@ -47,6 +47,17 @@ def sync(file):
             raise
 
 
+MARK = b"\xef\xbb\xbf"
+
+
+def listed(items):
+    """A list that base/lines.h reads as these."""
+    for number, item in enumerate(items):
+        mark = MARK if number == 0 and item.startswith(MARK) else b""
+        front = b"./" if item[:1] in (b"#", b" ", b"\t") else b""
+        yield mark + front + item + (b"\r\n" if item.endswith(b"\r") else b"\n")
+
+
 class Outputs:
     def __init__(self, replace):
         self.replace = replace

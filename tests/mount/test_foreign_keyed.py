@@ -10,7 +10,7 @@ import pytest
 
 import foldfs
 import trees
-from foldfs import FOLDFS, run
+from foldfs import FOLDFS, FOLDPACK, run
 from foreign import JPEG, jpegs, make_lmdb, refused, same_imagefolder, shown
 from formats import caffe
 
@@ -120,6 +120,13 @@ def test_crnn(place, mount):
     table = found.pop("labels.tsv").decode()
     assert found == {f"images/{i + 1:09}.JPEG": value for i, value in enumerate(values)}
     assert table == "".join(f"images/{i + 1:09}.JPEG\t{text}\n" for i, text in enumerate(texts))
+
+
+def test_a_count_that_disagrees_with_the_records_is_noted(place):
+    for number, (key, count) in enumerate([(b"num-samples", b"7"), (b"__len__", pickle.dumps(7))]):
+        name = b"image-%09d" if number == 0 else b"%d.jpg"
+        path = make_lmdb(place / str(number), [*[(name % i, JPEG) for i in (1, 2)], (key, count)])
+        assert f"2 records, where {key.decode()} says 7" in run(FOLDPACK, "list", path).err
 
 
 # --- PySODToolBox -------------------------------------------------------------------------------

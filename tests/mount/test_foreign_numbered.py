@@ -9,8 +9,8 @@ import pytest
 
 import foldfs
 import trees
-from foldfs import FOLDFS, run
-from foreign import make_lmdb, refused, shown
+from foldfs import FOLDFS, FOLDPACK, run
+from foreign import JPEG, make_lmdb, refused, shown
 from formats import arrow, arrow_samples, msgpack
 
 pytest.importorskip("lmdb", reason="no py-lmdb for this Python")
@@ -161,6 +161,17 @@ def test_pixels_of_tensorpack_become_pictures(place, mount, shape, header):
     (name, data), = shown(mount(path)).items()
     assert name == "0007/00000000." + ("ppm" if len(shape) == 3 else "pgm")
     assert data == header + colors.tobytes()
+
+
+@pytest.mark.parametrize("said", [pickle.dumps(12), arrow.serialize(12), b"\x0c", b"12"],
+                         ids=["pickle", "arrow", "msgpack", "digits"])
+def test_a_count_that_disagrees_with_the_records_is_noted(place, said):
+    records = [(b"%d" % i, pickle.dumps((JPEG, i % 3))) for i in range(9)]
+    path = make_lmdb(place / "train", [*records, (b"__len__", said)])
+    expected = "9 records, where __len__ says 12"
+    assert (expected in run(FOLDPACK, "list", path).err) == (said != b"\x0c")
+    whole = make_lmdb(place / "whole", [*records, (b"__len__", pickle.dumps(9))])
+    assert "__len__" not in run(FOLDPACK, "list", whole).err
 
 
 @pytest.mark.parametrize("text", ["train_images_idx.txt", "images_idx.map"])

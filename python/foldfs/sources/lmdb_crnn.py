@@ -3,7 +3,7 @@
 come together, images first. The texts become labels.tsv: a line an image, its path, a tab, the
 text."""
 
-from lmdb_records import BATCH, Dialect, Values, first, walk
+from lmdb_records import BATCH, Dialect, Values, first, note_count, walk
 from scan import damaged, head_field, name_field, unsupported
 
 DIGITS = 9
@@ -28,7 +28,7 @@ class Scan:
         self.source, self.tree = source, tree
         self.images = {}  # number -> which one it is in the tree
         self.labels = []  # (offset, size, number)
-        self.samples = self.others = 0
+        self.samples, self.others = None, 0
 
     def take(self, key, offset, size, head):
         image, label = number_of(key, b"image-"), number_of(key, b"label-")
@@ -45,7 +45,7 @@ class Scan:
                 raise damaged("num-samples is not a number")
             found = self.source.get(offset, size)
             digits = found[:len(found) - len(found.lstrip(b"0123456789"))]
-            self.samples = int(digits or b"0")
+            self.samples = int(digits) if digits else None
         else:
             self.others += 1
 
@@ -69,8 +69,7 @@ class Scan:
         self.tree.note("{} images have no text", count - len(lines))
         self.tree.note("{} texts without an image are left out", len(self.labels) - len(lines))
         self.tree.note("{} records with other keys, as lexicons, are left out", self.others)
-        if self.samples not in (0, count):
-            self.tree.note("{} images, where num-samples says {}", count, self.samples)
+        note_count(self.tree, "num-samples", self.samples, count)
         if lines:
             self.tree.add_text("labels.tsv", b"".join(lines))
 

@@ -15,7 +15,9 @@ paths         any LMDB of files by their paths, as mmcv and mmengine read them. 
 import re
 
 import lmdb_pickle as pickle
-from lmdb_records import Dialect, Value, ask, first, walk
+from lmdb_numbered import reader_of
+from lmdb_records import Dialect, Value, ask, first, note_count, walk
+from lmdb_sample import counted
 from scan import (Failed, class_field, damaged, head_field, is_image, name_field, path_field,
                   pixels, to_bytes, to_text, unsupported)
 
@@ -49,11 +51,13 @@ def probe(source):
 def scan_keyed(source, tree, plain, class_name=None):
     """What has no suffix gets one by content. plain: no key has one, and what looks like one is of
     the name. Without a class the keys are paths."""
-    notes = 0
+    notes, said, records = 0, None, 0
     for number, (key, offset, size, head) in enumerate(walk(source)):
         if is_note(key):
             notes += 1
+            said = Value(source, offset, size) if key == b"__len__" else said
             continue
+        records += 1
         lacks_suffix = plain or not SUFFIX.search(key)
         if class_name is None:
             more = [path_field(key, number, b"q" if lacks_suffix else b"p")]
@@ -63,6 +67,8 @@ def scan_keyed(source, tree, plain, class_name=None):
             more.append(head_field(head, b"b"))
         tree.add(number, offset, size, None, *more)
     tree.note("{} records with keys as __len__ are left out", notes)
+    if said:
+        note_count(tree, "__len__", counted(said, reader_of, source.option), records)
 
 
 # --- LSUN ---------------------------------------------------------------------------------------

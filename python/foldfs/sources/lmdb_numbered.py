@@ -14,8 +14,8 @@ from collections import Counter
 
 from lmdb_arrow import read_arrow
 from lmdb_msgpack import read_msgpack
-from lmdb_records import NUMBER_MOST, Dialect, Value, Values, ask, first, walk
-from lmdb_sample import Sample, is_pickle, read_pickle
+from lmdb_records import NUMBER_MOST, Dialect, Value, Values, ask, first, note_count, walk
+from lmdb_sample import Sample, counted, is_pickle, read_pickle
 from scan import (IMAGE_KEY, LABEL_KEY, NAME_KEY, Failed, class_field, head_field, name_field,
                   path_field, unsupported)
 
@@ -63,12 +63,13 @@ def read(value, option):
     return sample
 
 
-def collect(source):
+def collect(source, tree):
     """(offset, size, number) of all records, in which order they lie: LMDB sorts keys as text, 0,
     1, 10, 100, 11, ..., but records were written in the order of their numbers."""
-    found = []
+    found, said = [], None
     for key, offset, size, _ in walk(source):
         if is_special(key):
+            said = Value(source, offset, size) if key == b"__len__" else said
             continue
         number = number_of(key)
         if number is None:
@@ -76,6 +77,8 @@ def collect(source):
             raise unsupported(f"the key '{shown}' is not the number of a record")
         found.append((offset, size, number))
     found.sort()
+    if said:
+        note_count(tree, "__len__", counted(said, reader_of, source.option), len(found))
     return found
 
 
@@ -97,7 +100,7 @@ def scan_numbered(source, tree, name_of=lambda number: None):
     """`name_of`: files have their names from elsewhere."""
     key = next((option for option in OPTIONS if source.option[option]), None)
     others = 0
-    for (offset, _, number), value in Values(source, HEAD, TAIL).read(collect(source)):
+    for (offset, _, number), value in Values(source, HEAD, TAIL).read(collect(source, tree)):
         try:
             sample = read(value, source.option)
             if key and not sample.dict:

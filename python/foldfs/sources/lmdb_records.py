@@ -38,6 +38,12 @@ def walk(source):
         found = ask(source, BATCH)
 
 
+def note_count(tree, key, said, count):
+    """Of what the writer has counted itself; None: it has not."""
+    if said not in (None, count):
+        tree.note(f"{{}} records, where {key} says {{}}", count, said)
+
+
 def first(source):
     """The first record, or None."""
     return next(iter(ask(source, 1, b"")), None)

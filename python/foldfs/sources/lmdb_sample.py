@@ -12,7 +12,7 @@ Of pickles these are the forms that copies of folder2lmdb and DataLoaders withou
 An image is bytes, or an array or a tensor of uint8."""
 
 import lmdb_pickle as pickle
-from scan import damaged, is_image_name, pixels, to_bytes, unsupported
+from scan import Failed, damaged, is_image_name, pixels, to_bytes, unsupported
 
 DEPTH, VALUES = 4, 64  # of values in values, and in all
 SHAPE_MOST = 3
@@ -181,6 +181,22 @@ def is_pickle(head):
     """Protocols 0 and 1: a tuple that begins with bytes, a dict or a list."""
     return len(head) > 1 and (head[0] == 0x80 and 2 <= head[1] <= 5 or
                               head[0] == 0x28 and head[1] in b"cSTUdl")
+
+
+def counted(value, readers, option):
+    """What the record __len__ says: a number in one of these encodings, or digits. None: it is
+    anything else."""
+    reader = readers(value.get(0, min(16, value.size)))
+    sample = Sample()
+    sample.offset = 0  # a number comes behind an image
+    if not reader:
+        text = value.get(0, value.size) if value.size < 20 else b""
+        return int(text) if text.isdigit() else None
+    try:
+        reader(value, option, sample)
+    except Failed:
+        return None
+    return sample.label
 
 
 def read_pickle(value, option, sample):

@@ -102,6 +102,18 @@ def test_recordio_with_its_list(place, mount):
     assert shown(mount(path)) == dict(zip(names.values(), values))
 
 
+def test_a_list_beside_recordio_may_begin_with_a_byte_order_mark(place, mount):
+    values = jpegs(2)
+    path = recordio.write(place / "x.rec", [(0.0, i, value) for i, value in enumerate(values)],
+                          {i: f"cat/{i}.jpg" for i in range(2)})
+    text = path.with_suffix(".lst").read_bytes()
+    path.with_suffix(".lst").write_bytes(b"\xef\xbb\xbf" + text)
+    assert shown(mount(path)) == {f"cat/{i}.jpg": value for i, value in enumerate(values)}
+    path.with_suffix(".lst").write_bytes(text.decode().encode("utf-16"))
+    said = run(FOLDPACK, "list", path, status=1).err
+    assert "the file beside it that ends in '.lst' is in UTF-16; save it as UTF-8" in said
+
+
 def test_a_path_of_a_list_that_no_file_can_have_is_refused(place):
     for name in "a\0l9/b.jpg", "a/b\0l9.jpg":
         path = recordio.write(place / "x.rec", [(3.0, 0, JPEG)], {0: name})

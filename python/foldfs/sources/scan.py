@@ -21,6 +21,7 @@ MAGIC = ((0, b"\xff\xd8\xff", ".jpg"), (0, b"\x89PNG", ".png"), (8, b"WEBP", ".w
          (0, b"\xff\x0a", ".jxl"), (4, b"JXL ", ".jxl"), (4, b"jP  ", ".jp2"),
          (0, b"\xff\x4f\xff\x51", ".j2k"))
 IMAGES = frozenset(b"jpg jpeg png webp gif bmp ppm pgm pbm pnm tif tiff avif jxl jp2 heic".split())
+MARK = b"\xef\xbb\xbf"  # of byte order, in UTF-8
 NUMBER = re.compile(rb"[+-]?[0-9]{1,18}")
 # What a terminal obeys instead of showing it.
 COMMANDS = re.compile("[\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -200,10 +201,13 @@ class Source:
         return struct.unpack(f"<{len(found) // 4}I", found)
 
     def read_beside(self, end, *tries):
-        """All of a file beside it: foreign_read_beside(). None: it is not there, or, if it is
-        tried, cannot be read."""
+        """All of a file beside it but its byte order mark: foreign_read_beside(). None: it is not
+        there, or, if it is tried, cannot be read."""
         found = self.channel.ask(b"B", to_bytes(end), *tries)
-        return found[1:] if found else None
+        if found[1:3] in (b"\xff\xfe", b"\xfe\xff"):
+            raise Failed("option", f"the file beside it that ends in '{end}' is in UTF-16; save it "
+                         "as UTF-8")
+        return found[1 + len(MARK) * found.startswith(MARK, 1):] if found else None
 
     def unpack(self, layout, offset):
         return struct.unpack(layout, self.get(offset, struct.calcsize(layout)))

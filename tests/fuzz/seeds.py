@@ -294,7 +294,8 @@ def rows():
                    (b"pf", b"s9000", b"h0 0 4 8192 4 3"), (b"pg", b"s6", b"x1 2 bgr"),
                    (b"cx_y", b"o9", b"s1"), (b"cx", b"l-2", b"s1"), (b"qh", b"s4", b"bGIF8"),
                    (b"s9", b"BBM")):
-        yield said(b"F", *fields) + tree + said(b"N", b"{} of {}", b"", b"1", b"2") + said(b"F", *fields) * 2
+        yield (said(b"F", *fields) + tree + said(b"N", b"{} of {}", b"", b"1", b"2") +
+               said(b"F", *fields) * 2)
     yield tree + said(b"T", b"labels.tsv", b"a\tb") + said(b"Z") + said(b"F", b"l1", b"s1")
     yield (said(b"F", b"pd", b"d", b"m493") + said(b"F", b"pa", b"o0", b"s3") +
            said(b"F", b"pb", b"21") + said(b"F", b"pl", b"ta") + said(b"X", b"1") +

@@ -25,7 +25,6 @@ import cases_cold
 import cases_epochs
 import cases_far
 import cases_foreign
-import cases_gain
 import cases_gpu
 import cases_loaders
 import cases_memory
@@ -49,7 +48,7 @@ SECTIONS = {
     "nvme": cases_cold.nvme, "sata": cases_cold.sata, "gp3": cases_cold.gp3,
     "hdd": cases_cold.hdd, "net": cases_cold.net, "memory": cases_memory.memory,
     "jobs": cases_memory.jobs, "subset": cases_memory.subset, "many": cases_memory.many,
-    "front": cases_epochs.front, "gain": cases_gain.gain, "oracle": cases_epochs.oracle,
+    "front": cases_epochs.front, "oracle": cases_epochs.oracle,
     "search": cases_oracle.oracle, "pack": cases_pack.pack, "shards": cases_shards.shards,
     "remote": cases_remote.remote, "prefix": cases_remote.prefix,
     "disk-cache": cases_remote.disk_cache,
@@ -71,7 +70,9 @@ def arguments():
     parser.add_argument("--against", metavar="NAME=BUILD", action="append", default=[],
                         help="measure foldfs of another build, too, where only it changed")
     parser.add_argument("--only", default="", metavar="TEXT",
-                        help="of 'front', 'gain' and 'oracle', only rows whose titles contain TEXT")
+                        help="of 'front', 'oracle' and 'loaders', only what has TEXT in its title")
+    parser.add_argument("--photos", type=int, default=cases_loaders.PHOTOS,
+                        help="that 'loaders' reads (%(default)s)")
     parser.add_argument("-o", dest="options", default="", help="mount options for foldfs")
     parser.add_argument("sections", metavar="SECTION", nargs="*",
                         help=f"of {', '.join(SECTIONS)} (all), or {', '.join(ASIDE)}")
@@ -106,7 +107,7 @@ def main():
     against = {name: os.path.join(os.path.abspath(build), "foldfs") for name, _, build in
                (word.partition("=") for word in args.against)}
     bench = Bench(os.path.abspath(args.build), kept, quick, args.options, against,
-                  args.only)
+                  args.only, args.photos)
     settings = settings_of(bench)
     measures, failed, text = [], False, ""
     for name in args.sections or SECTIONS:

@@ -105,7 +105,7 @@ def cold(bench, row, tree):
 
 
 @contextlib.contextmanager
-def root_of(bench, system, tree, group):
+def root_of(bench, system, tree, group=None):
     if system == LOOSE:
         yield tree.root
         return

@@ -38,17 +38,11 @@ class Folder2lmdb:
                            check=True)
 
     def paths(self):
-        return [self.path, index_of(self.path)]
-
-
-def cold(bench, container, profile):
-    machine.make_cold([path for path in container.paths() if os.path.exists(path)])
-    if profile in ("nvme", "sata") and not bench.quick:
-        machine.touch_memory(2 * container.bytes)
+        return [path for path in (self.path, index_of(self.path)) if os.path.exists(path)]
 
 
 def rate_of(bench, container, profile, system, number):
-    cold(bench, container, profile)
+    bench.make_cold(container, profile)
     bench.load_libraries()
     options = ["--workers", WORKERS, "--seed", number]
     with Group(profile=profile, memory=None, path=container.path) as group:

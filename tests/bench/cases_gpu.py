@@ -1,24 +1,15 @@
 """A training on a GPU, over a mount and over loose files: images a second, and the same losses."""
 
-import contextlib
 import os
 
 import trees
+from cases_epochs import root_of
 from harness import Failed
 from report import LOOSE, OURS, Measure
 
 HAS_GPU = "import json, torch; print(json.dumps(torch.cuda.is_available()))"
 # On processors, this tries the script; it says nothing of a training.
 TRIED = ("--device", "cpu", "--model", "squeezenet1_1", "--pixels", "64", "--images", "384")
-
-
-@contextlib.contextmanager
-def root_of(bench, system, tree):
-    if system == LOOSE:
-        yield tree.root
-        return
-    with bench.mount(system, tree) as mount:
-        yield mount.path
 
 
 def gpu(bench):

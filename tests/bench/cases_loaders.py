@@ -1,6 +1,7 @@
 """What people would use instead, beside foldfs: loaders with forms of their own, and folders of
 other kinds; the same photos, transforms, machine and hour. loaders.py has the peers' own code, and
-runs in a venv that loaders.sh makes; each run is a process of its own, in a group that counts it.
+runs in a venv that loaders.sh makes in FOLDFS_BENCH_LOADERS (~/.cache/foldfs/loaders); each run is
+a process of its own, in a group that counts it.
 
 Cold is: no file of the tree or of a form in memory, and no name. Python's modules are in memory,
 and their import is not counted."""
@@ -13,7 +14,6 @@ import os
 import random
 import re
 import select
-import shutil
 import signal
 import statistics
 import subprocess
@@ -30,17 +30,20 @@ from mounts import Mount, Net, first_words
 from profiles import Group
 from report import LOOSE, OURS, Measure, number
 
-VENV = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
-                    "foldfs", "loaders", "bin", "python")
+VENV = os.environ.get("FOLDFS_BENCH_LOADERS") or os.path.join(
+    os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "foldfs", "loaders")
 NO_FUSE, SMALL, MODULE = "foldfs --no-fuse", "foldfs, --resize 256", "foldfs, Python, no workers"
-PRELOAD = "foldfs --preload"
-DELAY_MS, RATE_MB = 30, 50  # as in cases_remote.py
-DISK, NET, FAR = "this disk", "0.5 ms a request", f"S3, {DELAY_MS} ms away"
+PRELOAD, RATE_MB = "foldfs --preload", 50  # MB/s a connection, as in cases_remote.py
+DISK, NET = "this disk", "0.5 ms a request"
+STORES = {f"S3, {ms} ms away": ms for ms in (0.5, 30)}
+NEAR, FAR = STORES
 UNLIMITED = 1 << 45  # a limit that only has memory counted
 WORKER = 64 << 20  # what a worker may take of its own where memory is short
 TENTH = 0.1  # of the data
-PHOTOS = 4000  # with 15 systems, 5 cells and 3 rounds, half an hour
-PART = 2000  # photos of an epoch that would take minutes
+PHOTOS = 4000  # --photos
+PART = 2000  # photos of a quick run, and of one that decodes
+LONGEST = 6  # seconds of an epoch of GETs
+UNTIL = 150  # seconds, a run has failed
 SAME = 0.03  # so near to the first is first, too
 DECODED = "-decoded"  # the end of a form's name
 SEEN = 256  # photos whose classes are counted
@@ -54,68 +57,66 @@ class System:
     name: str
     peer: str = "Folder"
     form: str = ""  # a name in Forms; "": loose files
-    mounted: str = ""  # the command that mounts the form
-    unchanged: bool = False  # the user's code
+    mounted: tuple = ()  # the command that mounts the form
 
 
 SYSTEMS = {system.name: system for system in (
-    System(OURS, form="pack", mounted="foldfs", unchanged=True),
-    System(NO_FUSE, form="pack", mounted="--no-fuse", unchanged=True),
-    System(PRELOAD, form="pack", mounted=PRELOAD, unchanged=True),
-    System(SMALL, form="pack-256", mounted="foldfs", unchanged=True),
+    System(OURS, form="pack", mounted=("foldfs",)),
+    System(PRELOAD, form="pack", mounted=("foldfs", "--preload")),
+    System(NO_FUSE, form="pack", mounted=("foldfs", "--no-fuse")),
+    System(SMALL, form="pack-256", mounted=("foldfs",)),
     System(MODULE, "Module", "pack"),
-    System(LOOSE, unchanged=True),
-    System(SQUASHFUSE, form="squashfs", mounted=SQUASHFUSE, unchanged=True),
+    System(LOOSE),
+    System(SQUASHFUSE, form="squashfs", mounted=(SQUASHFUSE,)),
     System("WebDataset", "WebDataset", "WebDataset"),
     System("MosaicML Streaming", "Mosaic", "Mosaic"),
     System("LitData", "LitData", "LitData"),
     System("datasets, Parquet", "Parquet", "Parquet"),
     System("datasets, imagefolder", "HuggingFolder"),
     System("FFCV", "Ffcv", "Ffcv"),  # of decoded photos, its own form
-    System("folder2lmdb", "Folder2lmdb", "Folder2lmdb"),
+    System("folder2lmdb", "Lmdb", "Lmdb"),
     System("SPDL", "Spdl"),
     System("torchdata.nodes", "Nodes"))}
-OF_FOLDFS = (OURS, NO_FUSE, PRELOAD, SMALL, MODULE)
+OF_FOLDFS = (OURS, PRELOAD, NO_FUSE, SMALL, MODULE)
 SHARDS = ("WebDataset", "MosaicML Streaming", "LitData", "datasets, Parquet")
+LOCAL = (OURS, NO_FUSE, LOOSE, *SHARDS[:3], "folder2lmdb")
+OF_URLS = (OURS, PRELOAD, NO_FUSE, LOOSE, *SHARDS)
 
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
     """A place and what is done there, with the systems that can."""
     place: str
-    workers: int
+    workers: int  # of a rank
     systems: tuple
     decode: bool = False
     short: bool = False  # of memory
-    part: tuple = ()  # the systems that read PART
-    quick: tuple = ()  # the systems of a quick run; (): all
+    ranks: int = 1
+
+    def where(self):
+        return ", ".join(filter(None, (self.place, "memory for a tenth" * self.short,
+                                       f"{self.ranks} ranks" * (self.ranks > 1))))
 
     def title(self):
-        words = [f"loaders, {self.place}", "memory for a tenth" * self.short,
-                 f"{self.workers} workers", "decoded" if self.decode else "bytes only"]
-        return ", ".join(filter(None, words))
+        return (f"loaders, {self.where()}, {self.workers} workers, "
+                + ("decoded" if self.decode else "bytes only"))
 
 
 CELLS = (
-    Cell(DISK, 2, tuple(name for name in SYSTEMS if name != PRELOAD)),
-    Cell(DISK, 2, (OURS, SMALL, LOOSE, "WebDataset", "LitData", "FFCV"), decode=True,
-         quick=(OURS, LOOSE, "WebDataset", "FFCV")),
-    Cell(FAR, 8, (OURS, NO_FUSE, PRELOAD, LOOSE, *SHARDS), part=(LOOSE, "datasets, Parquet"),
-         quick=(OURS, LOOSE, *SHARDS[:3])),
-    Cell(NET, 2, (OURS, LOOSE, SQUASHFUSE, "WebDataset", "LitData"), part=(LOOSE, SQUASHFUSE),
-         quick=(OURS, LOOSE, "LitData")),
-    Cell(DISK, 2, (OURS, NO_FUSE, LOOSE, "WebDataset", "MosaicML Streaming", "LitData",
-                   "folder2lmdb"), short=True, part=("folder2lmdb",), quick=(OURS, LOOSE)),
-)
+    *(Cell(place, workers, systems, decode, short)
+      for place, systems, decode, short in (
+          (DISK, tuple(SYSTEMS), False, False),
+          (DISK, (OURS, SMALL, LOOSE, *SHARDS[::2], "FFCV"), True, False),
+          (DISK, (*LOCAL, "FFCV"), False, True),
+          (NET, (*LOCAL, SQUASHFUSE, "FFCV"), False, False),
+          (NEAR, OF_URLS, False, False))
+      for workers in (2, 8)),
+    Cell(FAR, 2, OF_URLS[:-1]), Cell(FAR, 8, OF_URLS),  # Parquet: half a minute an epoch
+    *(Cell(place, 2, systems, ranks=4) for place, systems in (
+        (DISK, (*LOCAL, SHARDS[3], "FFCV")), (FAR, (OURS, PRELOAD, *SHARDS)))))
+FEW, MANY = (next(cell for cell in CELLS if (cell.place, cell.workers) == wanted)
+             for wanted in ((DISK, 2), (FAR, 8)))  # those that doc/compare.md has more of
 CONVERSION, OF_CONVERSION = "loaders, conversion", ("converting", "size", "lines of code")
-# Of doc/compare.md: (heading, cell, figures).
-SHOWN = (
-    ("disk", CELLS[0], ("epoch 1", "epoch 2", "processors", "peak memory")),
-    ("decoded", CELLS[1], ("epoch 1",)),
-    ("S3", CELLS[2], ("first batch", "epoch 1", "epoch 2", "fetched")),
-    ("a tenth", CELLS[4], ("epoch 1",)),
-    ("shuffle", CELLS[0], ("neighbours apart", "classes in 256")),
-)
 PERMUTATION = "x a permutation's"
 # name: (unit, whether more is better)
 FIGURES = {
@@ -126,79 +127,77 @@ FIGURES = {
     "classes in 256": (PERMUTATION, True),
     "converting": ("s", False), "size": ("MB", False), "lines of code": ("lines", False),
 }
-# (title of a cell, figure): what bounds foldfs where it is not first; by hand, after tries.
-DISKS, STORED, CROPPED, TENTHS = (CELLS[i].title() for i in (0, 2, 1, 4))
-FUSE = "each photo is a FUSE round trip and two copies more than a read of a file in memory"
-WAKE = "the mount is made, workers fork, and the first files come one by one"
-UNKNOWN = "in an unknown order, a photo is a round trip until the sweep has brought it"
-TWICE = "the pool, and the page cache of the mount, which the daemon gives back when others want it"
-BOUNDS = {
-    (DISKS, "first batch"): WAKE, (CROPPED, "first batch"): WAKE, (TENTHS, "first batch"): WAKE,
-    (DISKS, "epoch 1"): f"{FUSE}; Parquet is in memory already, LitData reads in order",
-    (DISKS, "epoch 2"): FUSE, (DISKS, "processors"): FUSE, (TENTHS, "processors"): FUSE,
-    (TENTHS, "epoch 1"): FUSE, (TENTHS, "epoch 2"): FUSE,
-    (DISKS, "peak memory"): TWICE, (STORED, "peak memory"): TWICE, (CROPPED, "peak memory"): TWICE,
-    (DISKS, "fetched"): "a pack begins photos at pages: 2 % more than shards",
-    (STORED, "first batch"): UNKNOWN,
-    (STORED, "epoch 1"): f"{UNKNOWN}; WebDataset reads shards in order, and shuffles a buffer",
-    (CROPPED, "epoch 1"): f"{FUSE}, of processors that are all decoding",
-    (CROPPED, "processors"): FUSE,
-    (CROPPED, "fetched"): "FFCV encodes photos anew, smaller",
-    (CROPPED, "disk of the node"): "FFCV encodes photos anew, smaller",
-}
+# (why foldfs is not first, in cells of these words, in these figures); by hand, after tries.
+BOUNDS = (
+    ("the mount is made, workers fork, and the first files come one by one", DISK,
+     ("first batch",)),
+    ("in an unknown order, a photo is a round trip until the sweep has brought it", " away",
+     ("first batch", "epoch 1")),
+    ("each photo is a FUSE round trip and two copies more than a read of a file in memory", "",
+     ("epoch 1", "epoch 2", "processors", "first batch")),
+    ("the pool, and the page cache of the mount, which the daemon gives back when others want it",
+     "", ("peak memory",)),
+    ("FFCV encodes photos anew, smaller", "decoded", ("fetched", "disk of the node", "size")),
+    ("a pack begins photos at pages: 2 % more than shards", "",
+     ("fetched", "disk of the node", "size")),
+)
 
 
 # --- forms ---------------------------------------------------------------------------------------
 
 class Forms:
-    """The photos in the forms of all, in a folder that is gone at the end. `bench` makes each when
-    it is first wanted, anew, so that its seconds are of this run."""
+    """The photos in the forms of all: made when they are wanted, and kept as long as they are newer
+    than what makes them."""
 
     def __init__(self, bench, python, tree):
         self.bench, self.python, self.tree = bench, python, tree
-        self.folder = tempfile.mkdtemp(prefix="loaders-", dir=bench.kept)
-        os.chmod(self.folder, 0o755)  # the store is not root
-        self.failed, self.seconds = {}, {}
+        self.folder = f"{tree.root}-loaders"
+        os.makedirs(self.folder, exist_ok=True)
+        self.failed = {}
 
     def path(self, form):
         return os.path.join(self.folder, form) if form else self.tree.root
 
     def list(self, form):
         """The names of the photos in the order that the form has them."""
-        own = self.path(form) + ".list"
-        return own if os.path.exists(own) else self.tree.list
+        own = os.path.join(self.path(form), "list")
+        return own if form and os.path.exists(own) else self.tree.list
 
-    def job(self, form):
-        shard = 8 << 20 if self.tree.files < 10000 else 64 << 20
-        return {"root": self.tree.root, "list": self.tree.list, "out": self.path(form),
-                "shard": shard, "decode": form.endswith(DECODED)}
-
-    def command(self, form):
+    def command(self, form, out):
         if form.startswith("pack"):
             resize = ["--resize", "256"] if form == "pack-256" else []
-            return [self.bench.foldpack, "create", "-q", *resize, self.tree.root, self.path(form)]
+            return [self.bench.foldpack, "create", "-q", *resize, self.tree.root, out]
         if form == "squashfs":
-            return ["mksquashfs", self.tree.root, self.path(form), *trees.STORED, "-noappend",
-                    "-no-progress", "-quiet"]
-        return [*self.python, "convert", form.removesuffix(DECODED), json.dumps(self.job(form))]
+            return ["mksquashfs", self.tree.root, out, *trees.STORED, "-noappend", "-no-progress",
+                    "-quiet"]
+        job = {"root": self.tree.root, "list": self.tree.list, "out": out,
+               "shard": (8 if self.tree.files < 10000 else 64) << 20,
+               "decode": form.endswith(DECODED)}
+        return [*self.python, "convert", form.removesuffix(DECODED), json.dumps(job)]
 
-    def want(self, form):
-        """Makes it, or raises Failed with why it could not be made before."""
-        if form in self.failed:
-            raise Failed(self.failed[form])
-        if not form or form in self.seconds:
-            return
-        cold([*self.tree.paths()])
+    def make(self, form):
+        """How many seconds it takes to make it anew; or Failed, and why it could not be made."""
+        partial = self.path("partial")
+        for path in partial, self.path(form):
+            subprocess.run(["rm", "-rf", path], check=True)
+        cold(self.tree.paths())
         began = time.monotonic()
         try:
-            printed = answers_of(self.command(form), environment(self.folder), 600)
-            ends = [line["seconds"] for line in printed if line["at"] == "end"]
-            self.seconds[form] = (ends or [time.monotonic() - began])[0]
+            with tempfile.TemporaryDirectory(dir=self.folder) as place:
+                printed = answers_of(self.command(form, partial), environment(place), 600)
         except (Failed, OSError) as error:
             self.failed[form] = f"not converted: {error}"
             raise Failed(self.failed[form]) from None
-        finally:
-            shutil.rmtree(self.path(form) + ".cache", ignore_errors=True)
+        ends = [line["seconds"] for line in printed if line["at"] == "end"]
+        os.rename(partial, self.path(form))
+        return (ends or [time.monotonic() - began])[0]
+
+    def want(self, form):
+        if form in self.failed:
+            raise Failed(self.failed[form])
+        maker = self.bench.foldpack if form.startswith("pack") else f"{VENV}/installed"
+        if form and not trees.newer(self.path(form), maker):
+            self.make(form)
 
     def files(self, form):
         if form:
@@ -210,12 +209,6 @@ class Forms:
         if not form:
             return self.tree.bytes / 1e6
         return sum(map(os.path.getsize, self.files(form))) / 1e6
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        shutil.rmtree(self.folder)
 
 
 def files_below(path):
@@ -309,54 +302,45 @@ def form_of(cell, system):
 class Run:
     """One run of a system in a cell: .figures, as they are in FIGURES."""
 
-    def __init__(self, cell, system, forms):
+    def __init__(self, cell, system, forms, epochs=None):
         self.cell, self.system, self.forms = cell, system, forms
         self.form = form_of(cell, system)
         self.bench, self.figures, self.files = forms.bench, {}, 0
         self.began, self.at, self.cpu, self.read = 0, {}, {}, {}  # but the first: at each line
         self.base = 0  # bytes that it has when modules are imported
-        self.epochs = 1 if cell.decode and system.peer != "Ffcv" else 2  # which compiles first
-        self.most = PART if system.name in cell.part and PART < forms.tree.files else 0
+        self.epochs = epochs if epochs is not None else \
+            1 if cell.decode and system.peer != "Ffcv" else 2  # which compiles first
+        self.whole = True  # no epoch took too long
 
     @contextlib.contextmanager
     def seen(self):
-        """What the place shows: a function of a path, and of the form's name, and the store."""
+        """What the place has instead of the folder of all forms, and the store."""
+        if self.cell.place == DISK:
+            yield self.bench.kept, None
+            return
+        for path in self.forms.files(self.form):
+            machine.into_memory(path)
         if self.cell.place == NET:
-            for path in self.forms.files(self.form):
-                machine.into_memory(path)
             with Net(self.bench.netfs, self.bench.kept, NET_DELAY_US, NET_CAP_MB) as net:
-                yield lambda path: os.path.join(net.path, self.inside(path)), None
-        elif self.cell.place == FAR:
-            for path in self.forms.files(self.form):
-                machine.into_memory(path)
-            with store.Store(self.bench.kept, DELAY_MS, RATE_MB) as far:
-                scheme = "s3://" if self.system.mounted or self.system.peer in (
-                    "Mosaic", "LitData") else f"{far.url}/"
-                yield lambda path: scheme + self.inside(path), far
-        else:
-            yield lambda path: path, None
-
-    def inside(self, path):
-        return os.path.relpath(path, self.bench.kept)
-
-    def limit(self, base):
-        if not self.cell.short:
-            return UNLIMITED
-        return int(base + WORKER * self.cell.workers + TENTH * self.forms.tree.bytes)
+                yield net.path, None
+            return
+        with store.Store(self.bench.kept, STORES[self.cell.place], RATE_MB) as far:
+            buckets = self.system.mounted or self.system.peer in ("Mosaic", "LitData")
+            yield "s3:/" if buckets else far.url, far
 
     @contextlib.contextmanager
     def opened(self, data, group, place, variables):
         """(the command in front of the program's, what that reads)"""
-        kind, foldfs = self.system.mounted, self.bench.foldfs
-        far = [f"--endpoint={variables['AWS_ENDPOINT_URL']}"] if data.startswith("s3://") else []
-        if not kind:
+        program, *options = self.system.mounted or [""]
+        if data.startswith("s3://"):
+            options.append(f"--endpoint={variables['AWS_ENDPOINT_URL']}")
+        if not program:
             yield [], data
-        elif kind == "--no-fuse":
-            yield [foldfs, "--no-fuse", "--mkdir", *far, data, f"{place}/mnt", "--"], f"{place}/mnt"
+        elif "--no-fuse" in options:
+            yield [program, *options, "--mkdir", data, f"{place}/mnt", "--"], f"{place}/mnt"
         else:
-            name, *options = kind.split()
-            command = [foldfs, *far, *options] if name == "foldfs" else [kind]
-            with set_variables(variables), Mount(command, data, group) as mount:
+            words = [f"{name}={word}" for name, word in variables.items()]
+            with Mount(["env", *words, program, *options], data, group) as mount:
                 yield [], mount.path
 
     def line(self, group, line):
@@ -373,7 +357,7 @@ class Run:
             self.figures[f"epoch {count}"] = line["files"] / line["seconds"]
             self.files += line["files"]
             self.check(line, count)
-        elif line["at"] == "end":
+        elif line["at"] == "end" and self.files:
             self.figures["processors"] = 1000 / self.files * self.spent(self.cpu)
             self.shuffled(line["order"])
 
@@ -384,17 +368,14 @@ class Run:
 
     def check(self, line, count):
         """Each photo once, and all bytes."""
-        wanted = self.forms.tree.files
-        if self.most:
-            self.bench.note(f"{self.cell.title()}: {self.system.name}: of {line['files']:,} photos "
-                            "an epoch")
-            return
-        if (line["files"], line["different"]) != (wanted, wanted):
-            self.bench.note(f"{self.cell.title()}: {self.system.name}: epoch {count} had "
-                            f"{line['files']:,} photos, {line['different']:,} different, of "
-                            f"{wanted:,}")
-        if line["bytes"] not in (0, self.forms.tree.bytes) and "256" not in self.form and \
-                line["files"] == line["different"] == wanted:
+        wanted, who = self.forms.tree.files, f"{self.cell.title()}: {self.system.name}: epoch"
+        if not line["whole"]:
+            self.whole = False
+            self.bench.note(f"{who}s end after {LONGEST} s")
+        elif line["files"] != wanted or line["different"] != wanted:
+            self.bench.note(f"{who} {count} had {line['files']:,} photos, {line['different']:,} "
+                            f"different, of {wanted:,}")
+        elif line["bytes"] not in (0, self.forms.tree.bytes) and "256" not in self.form:
             raise Failed(f"epoch {count} had {line['bytes']:,} bytes, the photos have "
                          f"{self.forms.tree.bytes:,}")
 
@@ -406,8 +387,8 @@ class Run:
         if len(order) >= SEEN:
             self.figures["classes in 256"] = kinds(order, classes) / kinds(true, classes)
 
-    def go(self, base):
-        """Runs it; `base` is what it had before, where memory is short."""
+    def go(self, limit=UNLIMITED):
+        """Runs it in so much memory."""
         forms, form = self.forms, self.form
         paths = forms.files(form)
         own = paths if self.cell.place == DISK else []
@@ -415,43 +396,33 @@ class Run:
             place = stack.enter_context(tempfile.TemporaryDirectory(
                 prefix="loaders-node-", dir=self.bench.kept, ignore_cleanup_errors=True))
             cold(paths)
-            path, far = stack.enter_context(self.seen())
+            kept, far = stack.enter_context(self.seen())
+            path = forms.path(form)
             variables = environment(place, far.url if far else "http://127.0.0.1:9")
             variables["PATH"] = f"{os.path.dirname(self.bench.foldfs)}:{variables['PATH']}"
-            group = stack.enter_context(Group("nvme", self.limit(base), self.bench.kept))
+            group = stack.enter_context(Group("nvme", limit, self.bench.kept))
             stack.callback(group.kill)
             self.began = time.monotonic()
-            front, data = stack.enter_context(
-                self.opened(path(forms.path(form)), group, place, variables))
-            job = {"data": data, "local": forms.path(form), "place": place, "epochs": self.epochs,
-                   "list": forms.list(form), "workers": self.cell.workers, "most": self.most,
+            front, data = stack.enter_context(self.opened(
+                f"{kept}/{os.path.relpath(path, self.bench.kept)}", group, place, variables))
+            peer = "Get" if far and not form else self.system.peer
+            job = {"data": data, "local": path, "place": place, "epochs": self.epochs,
+                   "list": forms.list(form), "workers": self.cell.workers,
+                   "ranks": self.cell.ranks, "longest": LONGEST if peer == "Get" else UNTIL,
                    "decode": self.cell.decode, "short": self.cell.short}
-            peer = "Gets" if far and not form else self.system.peer
             found = answers_of([*front, *forms.python, "run", peer, json.dumps(job)], variables,
-                               60 if self.bench.quick else 400, group,
+                               UNTIL * max(1, forms.tree.files // PHOTOS), group,
                                functools.partial(self.line, group))
             if not found or found[-1]["at"] != "end":
                 raise Failed("it ended early")
             self.figures["peak memory"] = group.memory_peak() / 1e6
-            if far and not self.most:
+            if far and self.whole:
                 self.figures["fetched"] = sum(sent for _, _, sent, _ in far.requests()) / 1e6
-            elif self.cell.place == DISK and not self.most:
+            elif self.cell.place == DISK and self.whole and self.files:
                 self.figures["fetched"] = self.spent(self.read) / 1e6
             self.figures["disk of the node"] = sum(
                 os.stat(file).st_blocks for file in (*own, *files_below(place))) * 512 / 1e6
         return self
-
-
-@contextlib.contextmanager
-def set_variables(variables):
-    """For a mount, which has this program's."""
-    before = dict(os.environ)
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
 
 
 def apart(order):
@@ -467,13 +438,11 @@ def kinds(order, classes):
 
 # --- the section ---------------------------------------------------------------------------------
 
-def python_of(bench):
+def python_of():
     """The command of loaders.py, in a venv that has the peers."""
-    python = os.environ.get("FOLDFS_BENCH_LOADERS", VENV)
-    script = os.path.join(trees.HERE, "loaders.sh")
-    if "FOLDFS_BENCH_LOADERS" not in os.environ and subprocess.run(["sh", script]).returncode:
+    if subprocess.run(["sh", os.path.join(trees.HERE, "loaders.sh"), VENV]).returncode:
         raise Failed("loaders.sh cannot make a venv")
-    return [python, "-B", os.path.join(trees.HERE, "loaders.py")]
+    return [f"{VENV}/bin/python", "-B", os.path.join(trees.HERE, "loaders.py")]
 
 
 def about(bench, python):
@@ -490,9 +459,9 @@ def about(bench, python):
                "cache that they filled; memory for a tenth: what a system has when its modules are "
                f"imported, {WORKER >> 20} MiB for each worker, and a tenth of the photos")
     bench.note("processors: all processes of the group, without the import of modules")
-    bench.note(f"{FAR}: nginx as in section 'remote', {RATE_MB} MB/s a connection, which takes "
+    bench.note(f"S3: nginx as in section 'remote', {RATE_MB} MB/s a connection, which takes "
                "requests of S3 and does not check signatures; WebDataset and datasets by http. "
-               "loose files there: " + told["settings"]["Gets"])
+               "loose files there: " + told["settings"]["Get"])
     bench.note("lines of code: of what makes the loader, in loaders.py; 0: ImageFolder and "
                "DataLoader as they are")
     return told["lines"], told["missing"]
@@ -500,80 +469,90 @@ def about(bench, python):
 
 def measured(bench, cell, forms, bases, missing):
     found = {name: Measure(cell.title(), name, unit) for name, (unit, _) in FIGURES.items()}
-    for name in cell.systems:
-        if missing[SYSTEMS[name].peer]:
-            for measure in found.values():
-                measure.absent[name] = first_words(missing[SYSTEMS[name].peer])
-    for _, name in bench.turns(bench.quick and cell.quick or cell.systems):
-        if name in found["epoch 1"].absent:
+    absent = {name: missing[SYSTEMS[name].peer] for name in cell.systems}
+    for _, name in bench.turns(cell.systems):
+        if absent[name]:
             continue
         print(f"bench: {cell.title()}: {name}", file=sys.stderr)
+        system = SYSTEMS[name]
         try:
-            forms.want(form_of(cell, SYSTEMS[name]))
-            run = Run(cell, SYSTEMS[name], forms).go(bases.get(name, 600 << 20))
+            forms.want(form_of(cell, system))
+            limit = UNLIMITED
+            if cell.short:
+                bases[name] = bases.get(name) or Run(cell, system, forms, epochs=0).go().base
+                limit = bases[name] + WORKER * cell.workers + int(TENTH * forms.tree.bytes)
+            run = Run(cell, system, forms).go(limit)
         except (Failed, OSError, RuntimeError, subprocess.SubprocessError) as error:
-            for measure in found.values():
-                measure.absent[name] = first_words(str(error))
-            bench.note(f"{cell.title()}: {name} failed: {first_words(str(error))}")
+            absent[name] = str(error)
+            bench.note(f"{cell.title()}: {name} failed: {first_words(absent[name])}")
             continue
-        bases.setdefault(name, run.base)
         for figure, value in run.figures.items():
             found[figure].add(name, value)
+    for measure in found.values():
+        measure.absent = {name: first_words(why) for name, why in absent.items() if why}
     return [measure for measure in found.values() if measure.values]
 
 
-def conversions(forms, lines):
+def conversions(bench, forms, lines):
     """What it takes to have each form."""
-    found = [Measure(CONVERSION, name, FIGURES[name][0])
-             for name in OF_CONVERSION]
+    found = [Measure(CONVERSION, name, FIGURES[name][0]) for name in OF_CONVERSION]
+    for _, form in bench.turns(sorted({system.form for system in SYSTEMS.values()} - {""})):
+        print(f"bench: {CONVERSION}: {form}", file=sys.stderr)
+        with contextlib.suppress(Failed):
+            seconds = forms.make(form)
+            for system in SYSTEMS.values():
+                if system.form == form:
+                    found[0].add(system.name, seconds)
     for name, system in SYSTEMS.items():
-        if system.form in forms.seconds:
-            found[0].add(name, forms.seconds[system.form])
-        if system.form in (*forms.seconds, ""):
+        if name in found[0].values or not system.form:
             found[1].add(name, forms.size(system.form))
-            found[2].add(name, 0 if system.unchanged else lines[system.peer])
+            found[2].add(name, 0 if system.peer == "Folder" else lines[system.peer])
     return found
 
 
-def behind(measure):
-    """Who is first, where foldfs is neither that nor near."""
-    more = FIGURES[measure.name][1]
-    others = [name for name in measure.values if name not in OF_FOLDFS]
-    if OURS not in measure.values or not others:
+def behind(figure, medians):
+    """Who of {system: median} is first, where foldfs is neither that nor near."""
+    unit, more = FIGURES[figure]
+    others = {name: value for name, value in medians.items() if name not in OF_FOLDFS}
+    if OURS not in medians or not others:
         return None
-    first = (max if more else min)(others, key=measure.median)
-    ours, theirs = measure.median(OURS), measure.median(first)
-    if measure.unit == PERMUTATION:
+    first = (max if more else min)(others, key=others.get)
+    ours, theirs = medians[OURS], others[first]
+    if unit == PERMUTATION:
         theirs = min(theirs, 1)
     near = ours >= theirs * (1 - SAME) if more else ours <= theirs * (1 + SAME)
     return None if near else first
 
 
+def bound(title, figure):
+    """Why foldfs is not first there."""
+    return next((why for why, place, figures in BOUNDS if place in title and figure in figures),
+                "**missing**")
+
+
 def note_bounds(bench, measures):
     for measure in measures:
-        first = behind(measure)
+        medians = {name: measure.median(name) for name in measure.values}
+        first = behind(measure.name, medians)
         if first:
             bench.note(f"not first: {measure.section}: {measure.name}: foldfs "
-                       f"{number(measure.median(OURS))} {measure.unit}, {first} "
-                       f"{number(measure.median(first))}: "
-                       + BOUNDS.get((measure.section, measure.name), "**missing**"))
+                       f"{number(medians[OURS])} {measure.unit}, {first} {number(medians[first])}: "
+                       + bound(measure.section, measure.name))
 
 
 def loaders(bench):
     """Cell by cell: what was measured stays where a later one fails."""
-    python = python_of(bench)
+    python = python_of()
     lines, missing = about(bench, python)
-    few = trees.photo_tree(bench.kept, PART, bench.foldpack)
-    tree = few if bench.quick else trees.photo_tree(bench.kept, PHOTOS, bench.foldpack)
+    few, full = (Forms(bench, python, trees.photo_tree(bench.kept, photos, bench.foldpack))
+                 for photos in (PART, PART if bench.quick else bench.loader_photos))
     bases = {}
-    with contextlib.ExitStack() as stack:
-        forms = {one.root: stack.enter_context(Forms(bench, python, one))
-                 for one in {few.root: few, tree.root: tree}.values()}
-        for cell in CELLS:
-            root = (few if cell.decode else tree).root
-            found = measured(bench, cell, forms[root], bases, missing)
+    for cell in CELLS:
+        if bench.only in cell.title():
+            found = measured(bench, cell, few if cell.decode else full, bases, missing)
             note_bounds(bench, found)
             yield from found
-        found = conversions(forms[tree.root], lines)
+    if bench.only in CONVERSION:
+        found = conversions(bench, full, lines)
         note_bounds(bench, found)
         yield from found

@@ -13,20 +13,16 @@ files a second, seconds from the first file to the first batch, when it began, a
 were read by each tenth of a second."""
 
 import argparse
-import http.client
 import json
 import os
-import pickle
 import time
-import urllib.parse
 
 import torch
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 from torch.utils.data.distributed import DistributedSampler
-from torchvision import transforms
 from torchvision.datasets import DatasetFolder, ImageFolder
 
-BATCH = 64
+from photos import BATCH, Folder2lmdb, Gets, content, transform
 
 
 def arguments():
@@ -45,69 +41,32 @@ def arguments():
     return parser.parse_args()
 
 
-def read_file(path):
-    asked = time.monotonic()
-    with open(path, "rb") as file:
-        file.read()
-    return asked
+class Timed:
+    """A dataset of which each sample is when it was asked for."""
 
-
-class Gets(Dataset):
-    """One GET per file, each worker over a connection of its own that it keeps."""
-
-    def __init__(self, names, url):
-        with open(names) as lines:
-            self.names = lines.read().splitlines()
-        self.url, self.connection = urllib.parse.urlsplit(url), None
+    def __init__(self, data):
+        self.data = data
 
     def __len__(self):
-        return len(self.names)
+        return len(self.data)
 
     def __getitem__(self, index):
-        if self.connection is None:
-            self.connection = http.client.HTTPConnection(self.url.netloc)
         asked = time.monotonic()
-        self.connection.request("GET", f"{self.url.path}/{urllib.parse.quote(self.names[index])}")
-        answer = self.connection.getresponse()
-        answer.read()
-        if answer.status != 200:
-            raise OSError(f"{self.names[index]}: {answer.status}")
+        self.data[index]
         return asked, 0
 
 
-class Folder2lmdb(Dataset):
-    """As Efficient-PyTorch and pytorch_lmdb_imagenet have it, without decoding."""
-
-    def __init__(self, path):
-        import lmdb
-        self.env = lmdb.open(path, subdir=False, readonly=True, lock=False, readahead=False,
-                             meminit=False)
-        with self.env.begin(write=False) as txn:
-            self.length = pickle.loads(txn.get(b"__len__"))
-            self.keys = pickle.loads(txn.get(b"__keys__"))
-
-    def __getitem__(self, index):
-        asked = time.monotonic()
-        with self.env.begin(write=False) as txn:
-            _, label = pickle.loads(txn.get(self.keys[index]))
-        return asked, label
-
-    def __len__(self):
-        return self.length
-
-
 def dataset(args):
+    if args.decode or args.crop:
+        steps = transform()
+        del steps.transforms[3 if args.crop else 4:]
+        return ImageFolder(args.root, steps)
     if args.store:
-        return Gets(args.root, args.store)
+        with open(args.root) as lines:
+            return Timed(Gets(lines.read().splitlines(), args.store))
     if os.path.isfile(args.root):
-        return Folder2lmdb(args.root)
-    if not (args.decode or args.crop):
-        return DatasetFolder(args.root, read_file, is_valid_file=lambda _: True)
-    steps = [transforms.RandomResizedCrop(224), transforms.RandomHorizontalFlip(),
-             transforms.ToTensor()]
-    if args.decode:
-        steps.append(transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]))
-    return ImageFolder(args.root, transforms.Compose(steps))
+        return Timed(Folder2lmdb(args.root))
+    return Timed(DatasetFolder(args.root, content, is_valid_file=lambda _: True))
 
 
 def by_each_tenth(batches):

@@ -12,6 +12,7 @@ import difflib
 import re
 import statistics
 import sys
+import textwrap
 from pathlib import Path
 
 import cases_cold
@@ -171,12 +172,27 @@ TABLES = {
 }
 
 
-# A column: (heading, section, measure).
-LOADERS = [
-    *((f"{head}: {figure}, {cases_loaders.FIGURES[figure][0]}", cell.title(), figure)
-      for head, cell, figures in cases_loaders.SHOWN for figure in figures),
-    *((f"{figure}, {cases_loaders.FIGURES[figure][0]}", cases_loaders.CONVERSION, figure)
-      for figure in cases_loaders.OF_CONVERSION)]
+def of_loaders():
+    """Columns of doc/compare.md, of two tables: (heading, [(section, measure)])."""
+    rates, more = {}, {}
+    for cell in cases_loaders.CELLS:
+        rates.setdefault(cell.where() + ", decoded" * cell.decode, []).append(cell)
+    few, many = cases_loaders.FEW, cases_loaders.MANY
+    for where, section, figures in (
+            (few.where(), few.title(), ("first batch", "epoch 2", "processors", "peak memory",
+                                        "neighbours apart", "classes in 256")),
+            (many.where(), many.title(), ("first batch", "epoch 2", "fetched")),
+            ("all", cases_loaders.CONVERSION, cases_loaders.OF_CONVERSION)):
+        more.update({f"{where}: {figure}, {cases_loaders.FIGURES[figure][0]}": [(section, figure)]
+                     for figure in figures})
+    return {f"{where}, {' / '.join(str(cell.workers) for cell in cells)} workers":
+            [(cell.title(), "epoch 1") for cell in cells] for where, cells in rates.items()}, more
+
+
+LOADERS = of_loaders()
+OF_LOADERS = [key for columns in LOADERS for keys in columns.values() for key in keys]
+PICTURED = [(cases_loaders.CELLS[i].title(), "epoch 1") for i in (0, 2)] + [
+    (cases_loaders.MANY.title(), figure) for figure in ("epoch 1", "epoch 2")]
 
 
 def shown():
@@ -185,7 +201,7 @@ def shown():
     found += [(line, (OURS, *(names or [line.other]))) for lines, names in TABLES.values()
               for line in lines]
     return {(line.section, line.measure, system) for line, systems in found
-            for system in systems} | {(section, measure, system) for _, section, measure in LOADERS
+            for system in systems} | {(*key, system) for key in OF_LOADERS
                                       for system in cases_loaders.SYSTEMS}
 
 
@@ -248,20 +264,46 @@ def table(results, lines, others=None):
 
 
 def loaders(results):
-    """A line of medians for each that has read anything, and when they were measured."""
-    rows = {system: [results.get(section, measure, system) for _, section, measure in LOADERS]
-            for system in cases_loaders.SYSTEMS}
-    read = [section != cases_loaders.CONVERSION for _, section, _ in LOADERS]
-    rows = {system: found for system, found in rows.items()
-            if any(one for one, is_read in zip(found, read) if is_read)}
-    if rows:
-        when = ", ".join(sorted({one.when for found in rows.values() for one in found if one}))
-        yield f"Measured {when}."
+    """When they were measured, medians of each that has read anything, and what bounds foldfs."""
+    found = {key: {system: one for system in cases_loaders.SYSTEMS
+                   if (one := results.get(*key, system))} for key in OF_LOADERS}
+    if not any(found.values()):
+        return
+    yield "Measured " + ", ".join(sorted({one.when for systems in found.values()
+                                          for one in systems.values()})) + "."
+    for head, columns in zip(("epoch 1, images/s", ""), LOADERS):
         yield ""
-        yield f"| |{'|'.join(heading for heading, _, _ in LOADERS)}|"
-        yield "|---|" + "---|" * len(LOADERS)
-    for system, found in rows.items():
-        yield f"|{system}|{'|'.join(number(one.median) if one else '–' for one in found)}|"
+        yield f"|{head}|{'|'.join(columns)}|"
+        yield "|---|" + "---|" * len(columns)
+        for system in cases_loaders.SYSTEMS:
+            cells = [" / ".join(number(found[key][system].median) if system in found[key] else "–"
+                                for key in keys) for keys in columns.values()]
+            if any(system in systems for (section, _), systems in found.items()
+                   if section != cases_loaders.CONVERSION):
+                yield f"|{system}|{'|'.join(cells)}|"
+    yield from not_first({key: {system: one.median for system, one in systems.items()}
+                          for key, systems in found.items()})
+
+
+def not_first(medians):
+    """Why, and in which cells."""
+    reasons = {}
+    for (section, figure), systems in medians.items():
+        first = cases_loaders.behind(figure, systems)
+        if first:
+            cells = reasons.setdefault(cases_loaders.bound(section, figure), {})
+            cells.setdefault(words_of(section), []).append(f"{figure} ({first})")
+    if reasons:
+        yield from ("", "Where foldfs is not first (who is), and what bounds it:", "")
+    for why, cells in reasons.items():
+        yield f"- {why}:"
+        for cell, found in cells.items():
+            yield from textwrap.wrap(f"{cell}: {', '.join(found)};", 98, initial_indent="  ",
+                                     subsequent_indent="  ")
+
+
+def words_of(section):
+    return section.removeprefix("loaders, ").removesuffix(", bytes only")
 
 
 def picture(results):
@@ -272,16 +314,14 @@ def picture(results):
 
 
 def loaders_picture(results):
-    """Rates, a panel for each column of them."""
     panels = []
-    for heading, section, measure in LOADERS:
-        if cases_loaders.FIGURES[measure][0] != "images/s":
-            continue
-        found = {system: results.get(section, measure, system) for system in cases_loaders.SYSTEMS}
+    for section, figure in PICTURED:
+        found = {system: results.get(section, figure, system) for system in cases_loaders.SYSTEMS}
         rows = [Row(system, one.median, min(one.values), max(one.values),
                     system in cases_loaders.OF_FOLDFS) for system, one in found.items() if one]
         if rows:
-            panels.append(Bars(heading, sorted(rows, key=lambda row: -row.median)))
+            panels.append(Bars(f"{words_of(section)}: {figure}",
+                               sorted(rows, key=lambda row: -row.median)))
     return chart("images/s of foldfs and of other loaders", panels, columns=2)
 
 

@@ -20,10 +20,11 @@ class Failed(Exception):
 
 
 class Bench:
-    def __init__(self, build, kept, quick, options, against=None, only=""):
+    def __init__(self, build, kept, quick, options, against=None, only="",
+                 loader_photos=0):
         self.kept, self.quick, self.options = kept, quick, options
         self.against = against or {}  # name: foldfs of another build, measured beside this one
-        self.only = only
+        self.only, self.loader_photos = only, loader_photos
         self.rounds = 1  # of each system in a section
         (self.foldpack, self.foldfs, self.foldstat, self.reader, self.walk, self.netfs,
          self.seeds, self.flights) = (

@@ -6,40 +6,39 @@ reads them, in batches of 64, as its documentation has it. Of the photos all hav
 and do the same with them: nothing, or what training on ImageNet does.
 
 JOB is a JSON object. `convert` writes the photos that `list` names in `root` to `out`. `run` reads
-`data`, a path or a URL, in `epochs` epochs, and prints a line of JSON when it starts, when modules
-are imported, when there is a batch, and at the end of each epoch; the last has the numbers of all
-photos of the first epoch as they came, by which one sees how well they were shuffled. `about`
-prints what each peer is set to, the lines of its code, what cannot be imported, and versions.
+`data`, a path or a URL, in `epochs` epochs of `longest` seconds at most, in `ranks` processes that
+are what torchrun starts. It prints a line of JSON when it starts, and when all ranks have imported
+their modules, have a batch, and are at the end of an epoch; the last has the numbers of all photos
+of the first epoch as they came, by which one sees how well they were shuffled. `about` prints what
+each peer is set to, the lines of its code, what cannot be imported, and versions.
 
 It runs in the venv of loaders.sh. A peer is a class: its doc string is what it is set to."""
 
 import contextlib
 import functools
 import glob
-import http.client
 import importlib
 import importlib.metadata
 import inspect
 import io
+import itertools
 import json
+import operator
 import os
 import pickle
 import random
+import socket
+import subprocess
 import sys
 import time
 import types
-import urllib.parse
 
-BATCH, BUFFER = 64, 1000
-MEAN, DEVIATION = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+from photos import BATCH, DEVIATION, MEAN, Folder2lmdb, Gets, content, transform
+
+BUFFER = 1000
 BUCKETS = "s3://"
 PACKAGES = ("torch", "torchvision", "webdataset", "mosaicml-streaming", "litdata", "datasets",
             "ffcv", "lmdb", "spdl", "torchdata", "boto3", "pyarrow", "pillow", "numpy")
-
-
-def content(path):
-    with open(path, "rb") as file:
-        return file.read()
 
 
 def read_one(job, number):
@@ -51,26 +50,27 @@ def every_one(job):
     return (read_one(job, number) for number in range(len(job.names)))
 
 
-def transform(job):
-    """What is done with an open image."""
-    from torchvision import transforms
-    return transforms.Compose([transforms.RandomResizedCrop(224),
-                               transforms.RandomHorizontalFlip(), transforms.ToTensor(),
-                               transforms.Normalize(MEAN, DEVIATION)])
-
-
 def work_of(job):
     """What is done with the bytes of a photo."""
     if not job.decode:
         return len
     from PIL import Image
-    steps = transform(job)
+    steps = transform()
     return lambda data: steps(Image.open(io.BytesIO(data)).convert("RGB"))
 
 
-def loader_of(dataset, job, **more):
-    from torch.utils.data import DataLoader
-    return DataLoader(dataset, BATCH, num_workers=job.workers, **more)
+def shuffled(dataset, job, photos=lambda batch: batch):
+    """DataLoader(shuffle=True), of ranks with a DistributedSampler; `photos` of each batch."""
+    from torch.utils.data import DataLoader, DistributedSampler
+    sampler = DistributedSampler(dataset) if job.ranks > 1 else None
+    loader = DataLoader(dataset, BATCH, shuffle=not sampler, sampler=sampler,
+                        num_workers=job.workers)
+
+    def epoch(number):
+        if sampler:
+            sampler.set_epoch(number)
+        return map(photos, loader)
+    return epoch
 
 
 def folder_of(root, job):
@@ -79,7 +79,7 @@ def folder_of(root, job):
     from torchvision.datasets.folder import default_loader
     numbers = {f"{root}/{name}": number for number, name in enumerate(job.names)}
     if job.decode:
-        steps = transform(job)
+        steps = transform()
         return DatasetFolder(root, lambda path: (steps(default_loader(path)), numbers[path]),
                              is_valid_file=lambda _: True)
     return DatasetFolder(root, lambda path: (len(content(path)), numbers[path]),
@@ -94,8 +94,7 @@ class Folder:
     """ImageFolder and DataLoader(shuffle=True), unmodified"""
 
     def loader(job):
-        loader = loader_of(folder_of(job.data, job), job, shuffle=True)
-        return lambda _: (photos for photos, _ in loader)
+        return shuffled(folder_of(job.data, job), job, operator.itemgetter(0))
 
 
 class Module:
@@ -106,41 +105,26 @@ class Module:
         import foldfs
         path = job.stack.enter_context(foldfs.mounted(job.data))
         job.workers = 0
-        loader = loader_of(folder_of(path, job), job, shuffle=True)
-        return lambda _: (photos for photos, _ in loader)
+        return shuffled(folder_of(path, job), job, operator.itemgetter(0))
 
 
-class Gets:
+class Get:
     """a Dataset that GETs a file at a time, each worker over one connection that it keeps"""
+    dataset = Gets
 
     def loader(job):
-        url, work = urllib.parse.urlsplit(job.data), work_of(job)
-
-        class Images:
-            connection = None
-
-            def __len__(self):
-                return len(job.names)
-
-            def __getitem__(self, number):
-                self.connection = self.connection or http.client.HTTPConnection(url.netloc)
-                name = urllib.parse.quote(job.names[number])
-                self.connection.request("GET", f"{url.path}/{name}")
-                answer = self.connection.getresponse()
-                return work(answer.read()), number
-        loader = loader_of(Images(), job, shuffle=True)
-        return lambda _: loader
+        return shuffled(Gets(job.names, job.data, work_of(job)), job)
 
 
 class WebDataset:
     """tars, shuffled when they are written; shardshuffle=100, shuffle(1000), batched in the
-    workers; URLs by its own curl, without cache_dir"""
+    workers; URLs by its own curl, without cache_dir; of ranks, split_by_node"""
     modules = ("webdataset",)
 
     def convert(job):
         import webdataset
         random.Random(0).shuffle(job.names)
-        with open(f"{job.out}.list", "w") as file:
+        with open(f"{job.out}/list", "w") as file:
             file.writelines(f"{name}\n" for name in job.names)
         with webdataset.ShardWriter(f"{job.out}/%06d.tar", maxsize=job.shard, verbose=0) as sink:
             for photo in every_one(job):
@@ -150,7 +134,8 @@ class WebDataset:
     def loader(job):
         import webdataset
         work, urls = work_of(job), pieces(job, "tar")
-        dataset = (webdataset.WebDataset(urls, shardshuffle=100).shuffle(BUFFER)
+        dataset = (webdataset.WebDataset(urls, shardshuffle=100,
+                                         nodesplitter=webdataset.split_by_node).shuffle(BUFFER)
                    .to_tuple("jpg", "cls").map_tuple(work, int).batched(BATCH))
         loader = webdataset.WebLoader(dataset, batch_size=None, num_workers=job.workers)
         return lambda _: loader
@@ -214,7 +199,8 @@ class LitData:
 
 class Parquet:
     """Image() in Parquet; load_dataset(), whose Arrow cache is written before the first batch, and
-    so in memory; DataLoader(shuffle=True); far, streaming=True and shuffle(buffer_size=1000)"""
+    so in memory; DataLoader(shuffle=True); far, streaming=True and shuffle(buffer_size=1000), of
+    ranks split_dataset_by_node()"""
     modules = ("datasets",)
 
     def convert(job):
@@ -224,14 +210,16 @@ class Parquet:
         def rows():
             for photo in every_one(job):
                 yield {"image": {"bytes": photo["image"], "path": None}, "number": photo["number"]}
-        table = Dataset.from_generator(rows, features, cache_dir=f"{job.out}.cache")
-        count = max(1, sum(os.path.getsize(os.path.join(job.root, name))
-                           for name in job.names) // job.shard)
+        table = Dataset.from_generator(rows, features)
+        size = sum(os.path.getsize(os.path.join(job.root, name)) for name in job.names)
+        count = -(-size // job.shard // 8) * 8  # else ranks read the shards of others, too
         for at in range(count):
             table.shard(count, at, contiguous=True).to_parquet(f"{job.out}/{at:05}.parquet")
 
     def loader(job):
         from datasets import Image, load_dataset
+        from datasets.distributed import split_dataset_by_node
+        from torch.utils.data import DataLoader
         work, far = work_of(job), "://" in job.data
         table = load_dataset("parquet", data_files=pieces(job, "parquet"), split="train",
                              streaming=far, cache_dir=os.path.join(job.place, "datasets"))
@@ -240,16 +228,18 @@ class Parquet:
         def change(rows):
             return {"image": [work(image["bytes"]) for image in rows["image"]],
                     "number": rows["number"]}
+        photos = operator.itemgetter("image", "number")
         if not far:
-            loader = loader_of(table.with_transform(change), job, shuffle=True)
-            return lambda _: ((batch["image"], batch["number"]) for batch in loader)
+            return shuffled(table.with_transform(change), job, photos)
         table = table.shuffle(seed=0, buffer_size=BUFFER)
+        if job.ranks > 1:
+            table = split_dataset_by_node(table, int(os.environ["RANK"]), job.ranks)
         table = table.map(change, batched=True, batch_size=BATCH)
-        loader = loader_of(table, job)
+        loader = DataLoader(table, BATCH, num_workers=job.workers)
 
         def epoch(number):
             table.set_epoch(number)
-            return ((batch["image"], batch["number"]) for batch in loader)
+            return map(photos, loader)
         return epoch
 
 
@@ -266,13 +256,13 @@ class HuggingFolder:
         table = table.cast_column("image", Image(decode=False)).with_transform(
             lambda rows: {"image": [work(content(image["path"])) for image in rows["image"]],
                           "number": [numbers[image["path"]] for image in rows["image"]]})
-        loader = loader_of(table, job, shuffle=True)
-        return lambda _: ((batch["image"], batch["number"]) for batch in loader)
+        return shuffled(table, job, operator.itemgetter("image", "number"))
 
 
 class Ffcv:
     """bytes in a BytesField; or RGBImageField(write_mode="jpg"), which encodes anew, and its own
-    decoder and crop; OrderOption.RANDOM with os_cache, QUASI_RANDOM where memory is short"""
+    decoder and crop; OrderOption.RANDOM with os_cache, QUASI_RANDOM where memory is short;
+    distributed=True of ranks"""
     modules = ("ffcv", "ffcv.loader", "ffcv.fields", "ffcv.fields.decoders", "ffcv.transforms")
 
     def convert(job):
@@ -309,22 +299,22 @@ class Ffcv:
         order = OrderOption.QUASI_RANDOM if job.short else OrderOption.RANDOM
         loader = Loader(job.data, batch_size=BATCH, num_workers=job.workers, order=order,
                         os_cache=not job.short, drop_last=False, seed=0,
-                        pipelines={"image": image,
-                                   "number": [IntDecoder(), ToTensor(), Squeeze()]})
+                        distributed=job.ranks > 1, pipelines={
+                            "image": image, "number": [IntDecoder(), ToTensor(), Squeeze()]})
         if job.decode:
             return lambda _: loader
         return lambda _: ((photos[:, :0].sum(1), numbers) for photos, numbers in loader)
 
 
-class Folder2lmdb:
+class Lmdb:
     """Efficient-PyTorch's script and Dataset: an LMDB of pickled (bytes, label), readahead=False"""
-    modules = ("lmdb",)
+    modules, dataset = ("lmdb",), Folder2lmdb
 
     def convert(job):
         import lmdb
         os.rmdir(job.out)
         keys = [f"{number}".encode("ascii") for number in range(len(job.names))]
-        with lmdb.open(job.out, subdir=False, map_size=1 << 40, meminit=False,
+        with lmdb.open(job.out, subdir=False, lock=False, map_size=1 << 40, meminit=False,
                        map_async=True) as env:
             txn = env.begin(write=True)
             for key, photo in zip(keys, every_one(job)):
@@ -337,30 +327,7 @@ class Folder2lmdb:
             txn.commit()
 
     def loader(job):
-        import lmdb
-        work = work_of(job)
-
-        class Images:
-            env = None
-
-            def open(self):
-                return lmdb.open(job.data, subdir=False, readonly=True, lock=False,
-                                 readahead=False, meminit=False)
-
-            def __init__(self):
-                with self.open() as env, env.begin() as txn:
-                    self.keys = pickle.loads(txn.get(b"__keys__"))
-
-            def __len__(self):
-                return len(self.keys)
-
-            def __getitem__(self, at):
-                self.env = self.env or self.open()
-                with self.env.begin() as txn:
-                    image, number = pickle.loads(txn.get(self.keys[at]))
-                return work(image), number
-        loader = loader_of(Images(), job, shuffle=True)
-        return lambda _: loader
+        return shuffled(Folder2lmdb(job.data, work_of(job)), job)
 
 
 class Spdl:
@@ -387,11 +354,11 @@ class Nodes:
     modules = ("torchdata.nodes",)
 
     def loader(job):
-        from torch.utils.data import RandomSampler, default_collate
+        from torch.utils.data import DistributedSampler, RandomSampler, default_collate
         from torchdata.nodes import (Batcher, Loader, Mapper, ParallelMapper, Prefetcher,
                                      SamplerWrapper)
         dataset = folder_of(job.data, job)
-        node = SamplerWrapper(RandomSampler(dataset))
+        node = SamplerWrapper((DistributedSampler if job.ranks > 1 else RandomSampler)(dataset))
         node = ParallelMapper(node, dataset.__getitem__, num_workers=job.workers, in_order=False,
                               method="thread")
         node = Mapper(Batcher(node, BATCH, drop_last=False), default_collate)
@@ -399,8 +366,8 @@ class Nodes:
         return lambda _: (photos for photos, _ in loader)
 
 
-PEERS = {one.__name__: one for one in (Folder, Module, Gets, WebDataset, Mosaic, LitData, Parquet,
-                                       HuggingFolder, Ffcv, Folder2lmdb, Spdl, Nodes)}
+PEERS = {one.__name__: one for one in (Folder, Module, Get, WebDataset, Mosaic, LitData, Parquet,
+                                       HuggingFolder, Ffcv, Lmdb, Spdl, Nodes)}
 
 
 # --- the command ---------------------------------------------------------------------------------
@@ -411,26 +378,58 @@ def pieces(job, end):
     return [os.path.join(job.data, os.path.basename(path)) for path in found]
 
 
+def everywhere(job, one):
+    """What the ranks have, once all are here."""
+    if job.ranks == 1:
+        return [one]
+    import torch.distributed
+    found = [None] * job.ranks
+    torch.distributed.all_gather_object(found, one)
+    return found
+
+
 def run(peer, job, say):
     import torch
     load(peer)
     torch.set_num_threads(1)  # as in workers, where a peer has threads
+    if job.ranks > 1:
+        torch.distributed.init_process_group("gloo")
+    everywhere(job, None)
     say(at="imported", time=time.monotonic())
-    epoch, order = peer.loader(job), None
+    epoch, order = peer.loader(job), []
     for number in range(job.epochs):
-        began, seen, size = time.monotonic(), [], 0
+        began, batches, size = time.monotonic(), [], 0
         for photos, numbers in epoch(number):
-            if not number and not seen:
+            if not (number or batches):
+                everywhere(job, None)
                 say(at="first", time=time.monotonic())
-            seen += numbers.tolist() if hasattr(numbers, "tolist") else numbers
+            batches.append(numbers.tolist() if hasattr(numbers, "tolist") else numbers)
             if not job.decode:
                 size += int(torch.as_tensor(photos).sum())
-            if job.most and len(seen) >= job.most:
+            if time.monotonic() > began + job.longest:
                 break
-        say(at="epoch", seconds=time.monotonic() - began, files=len(seen),
-            different=len(set(seen)), bytes=size)
+        found, sizes = zip(*everywhere(job, (batches, size)))
+        steps = itertools.zip_longest(*found, fillvalue=())
+        seen = [photo for step in steps for batch in step for photo in batch]
+        seconds = time.monotonic() - began
+        say(at="epoch", seconds=seconds, files=len(seen), different=len(set(seen)),
+            bytes=sum(sizes), whole=seconds <= job.longest)
         order = order or seen
     say(at="end", order=order)
+
+
+def run_ranks(count):
+    """This command once for each rank."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "GLOO_SOCKET_IFNAME": "lo",
+              "WORLD_SIZE": count, "LOCAL_WORLD_SIZE": count}
+    ranks = [subprocess.Popen([sys.executable, "-B", *sys.argv], env={
+        **os.environ, **{name: str(word) for name, word in
+                         {**shared, "RANK": rank, "LOCAL_RANK": rank}.items()}})
+             for rank in range(count)]
+    return max(abs(rank.wait()) for rank in ranks)
 
 
 def load(peer):
@@ -458,23 +457,27 @@ def about(say):
     say(at="end", versions={name: version(name) for name in PACKAGES},
         missing={name: why_missing(peer) for name, peer in PEERS.items()},
         settings={name: " ".join(peer.__doc__.split()) for name, peer in PEERS.items()},
-        lines={name: len(inspect.getsource(peer.loader).splitlines()) - 1
+        lines={name: sum(len(inspect.getsource(code).splitlines()) for code in
+                         (peer.loader, getattr(peer, "dataset", None)) if code) - 1
                for name, peer in PEERS.items()})
 
 
 def main():
     """What the libraries print goes to standard error."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
+    job = types.SimpleNamespace(**json.loads((sys.argv[3:] or ["{}"])[0]))
+    answers, rank = os.fdopen(os.dup(1), "w"), os.environ.get("RANK")
 
     def say(**words):
-        answers.write(json.dumps(words) + "\n")
-        answers.flush()
-    say(at="started", time=time.monotonic())
+        if not int(rank or 0):
+            answers.write(json.dumps(words) + "\n")
+            answers.flush()
+    if not rank:
+        say(at="started", time=time.monotonic())
+        if vars(job).get("ranks", 1) > 1:
+            return run_ranks(job.ranks)
+    os.dup2(2, 1)
     if sys.argv[1] == "about":
-        about(say)
-        return
-    job = types.SimpleNamespace(**json.loads(sys.argv[3]))
+        return about(say)
     with open(job.list) as lines:
         job.names = lines.read().splitlines()
     peer = PEERS[sys.argv[2]]
@@ -483,11 +486,10 @@ def main():
         load(peer)
         began = time.monotonic()
         peer.convert(job)
-        say(at="end", seconds=time.monotonic() - began)
-        return
+        return say(at="end", seconds=time.monotonic() - began)
     with contextlib.ExitStack() as job.stack:
-        run(peer, job, say)
+        return run(peer, job, say)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

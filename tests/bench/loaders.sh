@@ -1,13 +1,11 @@
 #!/bin/sh
-# loaders.sh: makes the venv that tests/bench/loaders.py runs in,
-# ${XDG_CACHE_HOME:-~/.cache}/foldfs/loaders.
+# loaders.sh VENV: makes the venv that tests/bench/loaders.py runs in.
 #
-# It is made once, by pip; remove it to have newer ones. FOLDFS_BENCH_LOADERS is another interpreter
-# to use. What cannot be installed is not measured: FFCV is compiled, which takes g++, libopencv-dev
-# and libturbojpeg0-dev.
+# It is made once, by pip; remove it to have newer ones. What cannot be installed is not measured:
+# FFCV is compiled, which takes g++, libopencv-dev and libturbojpeg0-dev.
 set -eu
 
-venv=${XDG_CACHE_HOME:-$HOME/.cache}/foldfs/loaders
+venv=$1
 wheels=https://download.pytorch.org/whl/cpu
 # MosaicML asks for an older huggingface_hub than datasets, and runs with the newer.
 wanted='lmdb webdataset mosaicml-streaming litdata spdl torchdata datasets transformers'

@@ -19,6 +19,7 @@ MODULES = ("ndk_http_module", "ngx_http_lua_module")
 CONFIGURATION = """\
 {modules}
 daemon off;
+worker_processes {workers};
 pid {place}/pid;
 error_log {place}/errors;
 worker_rlimit_nofile 8192;
@@ -37,7 +38,7 @@ http {{
             root {folder};
             try_files $uri =404;  # a folder is no object
             limit_rate {rate}m;
-            access_by_lua_block {{ ngx.sleep({delay}) {lister} }}
+            access_by_lua_block {{ {delay} {lister} }}
         }}
     }}
 }}
@@ -62,6 +63,15 @@ def _free_port():
         return probe.getsockname()[1]
 
 
+def _delaying(ms):
+    """(Lua, and how many processes need it): nginx sleeps for whole milliseconds, and a process
+    that sleeps by itself answers nobody else."""
+    if ms >= 1:
+        return f"ngx.sleep({ms / 1000})", 1
+    return (f"local ffi = require('ffi') ffi.cdef('int usleep(unsigned);') "
+            f"ffi.C.usleep({ms * 1000:.0f})", 64)
+
+
 class Store:
     def __init__(self, folder, delay_ms, rate_mb, bucket=None):
         self.folder, self.delay_ms, self.rate_mb = folder, delay_ms, rate_mb
@@ -71,13 +81,13 @@ class Store:
     def __enter__(self):
         self.place = tempfile.mkdtemp(prefix="foldfs-bench-store-")
         os.chmod(self.place, 0o755)
-        port = _free_port()
+        port, (delay, workers) = _free_port(), _delaying(self.delay_ms)
         self.url = f"http://127.0.0.1:{port}"
         modules = "\n".join(f"load_module {path};" for path in _modules())
         with open(f"{self.place}/conf", "w") as conf:
             conf.write(CONFIGURATION.format(
                 modules=modules, place=self.place, port=port, folder=self.folder,
-                rate=self.rate_mb, delay=self.delay_ms / 1000, lister=self._lister()))
+                rate=self.rate_mb, lister=self._lister(), workers=workers, delay=delay))
         self.process = subprocess.Popen(["nginx", "-p", self.place, "-c", f"{self.place}/conf"],
                                         stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self._wait(port)

@@ -13,11 +13,13 @@ import time
 
 import torch
 from torch.utils.data import DataLoader
-from torchvision import models, transforms
+from torchvision import models
 from torchvision.datasets import ImageFolder
 
+from photos import BATCH, transform
+
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # so that it repeats its results
-BATCH, FIRST = 64, 3  # steps that prepare
+FIRST = 3  # steps that prepare
 
 
 def arguments():
@@ -34,10 +36,7 @@ def arguments():
 
 
 def batches(args):
-    dataset = ImageFolder(args.root, transforms.Compose([
-        transforms.RandomResizedCrop(args.pixels), transforms.RandomHorizontalFlip(),
-        transforms.ToTensor(),
-        transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])]))
+    dataset = ImageFolder(args.root, transform(args.pixels))
     loader = DataLoader(dataset, BATCH, shuffle=True, num_workers=args.workers, drop_last=True,
                         pin_memory=args.device == "cuda")
     steps = args.images // BATCH or len(loader)

@@ -60,10 +60,12 @@ def test_blocks_are_filled_between_their_marks():
 
 def test_loaders_have_a_table_once_they_were_measured(results, place):
     assert not list(figures.loaders(results))
-    _, section, measure = figures.LOADERS[0]
-    write(place / "report.csv", (section, measure, "LitData", "90 120 100"),
-          (section, measure, "another", "7"))
+    few, many = next(iter(figures.LOADERS[0].values()))
+    write(place / "report.csv", (*few, "LitData", "90 120 100"), (*few, "another", "7"),
+          (*few, "foldfs", "80"), (*many, "foldfs", "70"))
     results.take(place / "report.csv", figures.shown())
-    when, *_, line = figures.loaders(results)
+    when, _, _, _, *lines = figures.loaders(results)
     assert when == "Measured 2026-11-27, abc1234."
-    assert line == "|LitData|100|" + "–|" * (len(figures.LOADERS) - 1)
+    assert lines[0].startswith("|foldfs|80 / 70|– / –|")
+    assert lines[1].startswith("|LitData|100 / –|– / –|")
+    assert lines[-1] == "  this disk, 2 workers: epoch 1 (LitData);"

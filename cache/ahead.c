@@ -67,8 +67,7 @@ int ahead_new(struct cache *cache, const struct cache_params *params)
 	};
 	int r = plan_new(&plan, &cache->ahead.plan);
 
-	cost_init(&cache->ahead.cost);
-	flight_init(&cache->ahead.flight);
+	learner_init(&cache->ahead.learner, cache->remote);
 	if (r == 0 && params->preload)
 		plan_preload(cache->ahead.plan);
 	return r;
@@ -117,11 +116,6 @@ static struct fill *add_run(struct cache *cache, const struct plan_run *run)
 	return fill;
 }
 
-static bool is_seek_bound(const struct cache *cache)
-{
-	return !cache->remote && cost_seek_bound(&cache->ahead.cost);
-}
-
 /* Until readers are seen to follow nothing usual, a sweep would only take the link from the files
  * that show it. Nor does one go on beside a known order: what that leaves out may be for the ranks
  * of other machines. */
@@ -140,7 +134,7 @@ static struct prefetch_budget budget(const struct cache *cache)
 	bool remote = cache->remote;
 	uint64_t limit = pool.limit, part = limit / 8;
 	/* What outlives the slowest reads, where storage is remote. */
-	uint64_t cushion = remote ? STALLS * flight_stall(&ahead->flight) : 0;
+	uint64_t cushion = STALLS * learner_stall(&ahead->learner);
 	/* Half of the memory is for what scans will want, given out in pieces worth a read. */
 	uint64_t scan = sub_sat(limit / 2, pool.ahead);
 	/* The sweep over everything leaves an eighth to the other forecasts. Where storage is far,
@@ -151,22 +145,23 @@ static struct prefetch_budget budget(const struct cache *cache)
 	 * seek-bound device a sweep costs the same however much it brings, so it may take nearly
 	 * all. Remote storage may need more to outlive a stall. */
 	uint64_t next = max(sub_sat(part, pool.due), once);
-	uint64_t most = is_seek_bound(cache) ? limit - part : min(cushion, limit - part);
+	uint64_t most =
+		learner_seek_bound(&ahead->learner) ? limit - part : min(cushion, limit - part);
 	/* What the readers of a known order take in PACE_SECONDS. Where storage is far, they take
 	 * what comes, so that it says little. */
 	uint64_t pace =
 		remote ? max(cushion, limit / 4) : (uint64_t)(ahead->pace.rate * PACE_SECONDS);
 
 	return (struct prefetch_budget){
-		.run = remote ? FLIGHT_RUN : cost_run(&ahead->cost),
+		.run = learner_run(&ahead->learner),
 		/* On shared storage, bytes read in gaps are taken from other machines. */
-		.gap = cache->shared ? COST_GAP_MIN : cost_gap(&ahead->cost),
+		.gap = cache->shared ? LEARNER_GAP_MIN : learner_gap(&ahead->learner),
 		.scan = scan < part ? 0 : scan,
 		.sweep = once,
 		.order = max(next, sub_sat(most, pool.ahead)),
 		.pace = max(pace, PACE_MIN),
 		.no_sweep = atomic_load(&cache->requests.cached) >= CACHED ||
-			    (remote ? order_expected(cache) : cost_alone(&ahead->cost)),
+			    (remote ? order_expected(cache) : learner_alone(&ahead->learner)),
 	};
 }
 
@@ -189,9 +184,7 @@ static bool may_read_ahead(struct cache *cache)
 
 	/* Set before the look: a thread that ends a read meanwhile sees it without the lock. */
 	atomic_store(&cache->ahead.held, true);
-	depth = cache->remote
-			? flight_depth(&cache->ahead.flight)
-			: cost_depth(&cache->ahead.cost, atomic_load(&cache->requests.running));
+	depth = learner_depth(&cache->ahead.learner, atomic_load(&cache->requests.running));
 	if (!waiters_none(&cache->requests.starved) || atomic_load(&cache->stopping) ||
 	    cache->ahead.running >= depth)
 		return false;
@@ -246,13 +239,13 @@ struct fill *ahead_find(struct cache *cache)
 
 	pthread_mutex_lock(&cache->lock);
 	if (atomic_load(&cache->requests.running) == 0)
-		cost_idle(&cache->ahead.cost, clock_ns());
+		learner_idle(&cache->ahead.learner, clock_ns());
 	fill = next_run(cache);
 	cache->ahead.running += fill != NULL;
-	alone = cost_alone(&cache->ahead.cost);
+	alone = learner_alone(&cache->ahead.learner);
 	pthread_mutex_unlock(&cache->lock);
 	if (!fill && alone)
-		work_look_after(cache->work, COST_IDLE_NS);
+		work_look_after(cache->work, LEARNER_IDLE_NS);
 	return fill;
 }
 
@@ -297,7 +290,7 @@ struct fill *ahead_widen(struct cache *cache, struct fill *fill)
 	struct plan_run run;
 	struct fill *wide;
 
-	if (!is_seek_bound(cache))
+	if (!learner_seek_bound(&cache->ahead.learner))
 		return fill;
 	now = budget(cache);
 	if (!plan_around(cache->ahead.plan, &now, fill->extents[0]->is.number, &run))
@@ -319,14 +312,14 @@ void ahead_done(struct cache *cache)
 
 void ahead_stats(const struct cache *cache, struct cache_far *ret)
 {
-	const struct flight_mean mean = flight_mean(&cache->ahead.flight);
+	const struct learner *learner = &cache->ahead.learner;
 	const struct prefetch_budget now = budget(cache);
 
 	*ret = (struct cache_far){
 		.reads = cache->ahead.running,
-		.most = flight_depth(&cache->ahead.flight),
-		.read_bytes = mean.bytes,
-		.read_us = mean.ns / 1000,
+		.most = learner_depth(learner, 0),
+		.read_bytes = learner->mean_bytes,
+		.read_us = learner->mean_ns / 1000,
 		.full = now.sweep < now.run && now.order < now.run,
 	};
 }

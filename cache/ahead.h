@@ -2,8 +2,7 @@
 #pragma once
 
 #include "cache/cache.h"
-#include "cache/plan/cost.h"
-#include "cache/plan/flight.h"
+#include "cache/plan/learner.h"
 #include <stdatomic.h>
 
 struct fill;
@@ -18,8 +17,7 @@ struct pace {
 struct ahead {
 	struct plan *plan;
 	struct pace pace;
-	struct cost cost;      /* of storage that is near, */
-	struct flight flight;  /* and far */
+	struct learner learner;
 	uint64_t issued, used; /* bytes */
 	unsigned running;      /* fills */
 	atomic_bool held;      /* the last look for a fill was refused; set under the lock */

@@ -16,11 +16,11 @@
 /* Of one extent, and of a run: its extents, and a gap before each. */
 #define EXTENT_PIECES (CACHE_EXTENT_MAX / SLOT_BYTES + 2)
 #define RUN_PIECES    1024
-_Static_assert(5 * PLAN_RUN_EXTENTS / 2 + (COST_RUN_MAX + CACHE_EXTENT_MAX) / SLOT_BYTES <=
+_Static_assert(5 * PLAN_RUN_EXTENTS / 2 + (LEARNER_RUN_MAX + CACHE_EXTENT_MAX) / SLOT_BYTES <=
 		       RUN_PIECES,
 	       "IOV_MAX: a run is one read");
 _Static_assert(CACHE_PAGE % READER_PAGE == 0, "reads are of whole pages");
-_Static_assert(COST_GAP_MAX <= READER_GAP_MAX, "a gap is one piece");
+_Static_assert(LEARNER_GAP_MAX <= READER_GAP_MAX, "a gap is one piece");
 
 /* Whole pages of the file. */
 struct span {
@@ -110,20 +110,28 @@ static uint64_t fill_bytes(const struct fill *fill)
 	return span_of(fill->extents[fill->count - 1]).end - span_of(fill->extents[0]).begin;
 }
 
-/* All of it, with the time that it took. */
-static int read_timed(struct cache *cache, const struct fill *fill)
+/* It was read. */
+static void tell_learner(struct cache *cache, const struct fill *fill)
 {
-	uint64_t bytes = fill_bytes(fill), begin = clock_ns(), end;
-	int r = read_span(cache, fill, 0, fill->count, reader_read);
-
-	end = clock_ns();
-	if (r < 0)
-		return r;
 	SCOPE_LOCK(&cache->lock);
-	cost_read(&cache->ahead.cost, bytes, begin, end);
-	if (fill->ahead)
-		cost_ahead(&cache->ahead.cost, bytes, begin, end);
-	return 0;
+	learner_read(&cache->ahead.learner,
+		     &(struct learner_read){.bytes = fill_bytes(fill),
+					    .begin = fill->begin,
+					    .end = fill->end,
+					    .ahead = fill->ahead,
+					    .under_way = cache->ahead.running});
+}
+
+static int read_timed(struct cache *cache, struct fill *fill)
+{
+	int r;
+
+	fill->begin = clock_ns();
+	r = read_span(cache, fill, 0, fill->count, reader_read);
+	fill->end = clock_ns();
+	if (r == 0)
+		tell_learner(cache, fill);
+	return r;
 }
 
 static int check(struct cache *cache, const struct pool_extent *extent)
@@ -311,10 +319,7 @@ struct fill *fill_land(struct cache *cache, struct fill *fill)
 		fill->error && was_read && fill->count > 1 ? each_alone(cache, fill) : NULL;
 
 	if (fill->error == 0) {
-		pthread_mutex_lock(&cache->lock);
-		flight_read(&cache->ahead.flight, fill_bytes(fill), fill->begin, fill->end,
-			    cache->ahead.running);
-		pthread_mutex_unlock(&cache->lock);
+		tell_learner(cache, fill);
 		copy_shared(cache, fill, 0, fill->count);
 	}
 	/* What the reader still does with the bytes comes after the answer: they stay meanwhile. */

@@ -10,13 +10,13 @@ struct pool_extent;
 /* One read: extents by rising offset, FILLING and pinned for it. */
 struct fill {
 	struct work_item item;
-	struct fill *next; /* of the fills that one request led to */
-	bool ahead;	   /* nobody waits for it, as far as is known */
+	struct fill *next;   /* of the fills that one request led to */
+	bool ahead;	     /* nobody waits for it, as far as is known */
+	uint64_t begin, end; /* ns; begin 0: it was not read */
 	/* Of one that was submitted: */
 	struct cache *cache;
 	struct reader_request request;
-	struct iovec *iov;   /* of the request */
-	uint64_t begin, end; /* ns; begin 0: it was not read */
+	struct iovec *iov; /* of the request */
 	int error;
 	unsigned count; /* at most PLAN_RUN_EXTENTS */
 	struct pool_extent *extents[];

@@ -40,7 +40,7 @@ static int add_extent(struct cache *cache, const struct extent *wanted, struct p
 		return r;
 	}
 	pool_pin(cache->pool, *ret); /* one pin for the fill, one for the reader */
-	cost_wanted(&cache->ahead.cost, wanted->size);
+	learner_wanted(&cache->ahead.learner, wanted->size);
 	fill->extents[0] = *ret;
 	fill->next = *fills;
 	*fills = fill;

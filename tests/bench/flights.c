@@ -13,7 +13,7 @@
 #include "cache/fill.h"
 #include "cache/plan/plan_order.h"
 #include "cache/residency.h"
-#include "tests/unit/far_link.h"
+#include "tests/bench/far_link.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -187,8 +187,12 @@ static void land(struct sim *sim, const struct transfer *done)
 	struct fill *fill = done->arg;
 	struct cache *cache = sim->cache;
 
-	flight_read(&cache->ahead.flight, (uint64_t)done->bytes, (uint64_t)(done->begun * 1e9),
-		    (uint64_t)(sim->link.now * 1e9), cache->ahead.running);
+	learner_read(&cache->ahead.learner,
+		     &(struct learner_read){.bytes = (uint64_t)done->bytes,
+					    .begin = (uint64_t)(done->begun * 1e9),
+					    .end = (uint64_t)(sim->link.now * 1e9),
+					    .ahead = fill->ahead,
+					    .under_way = cache->ahead.running});
 	for (unsigned i = 0; i < fill->count; i++)
 		fill_extent(sim, fill->extents[i]);
 	if (fill->ahead)
@@ -268,7 +272,7 @@ static void print(const struct sim *sim, const struct flight_case *c, double sec
 	       c->known ? "true" : "false", c->nodes, c->workers, c->memory / GB,
 	       sim->count * c->nodes / seconds, requests, requests * DOLLARS,
 	       sim->link.bytes / ((double)sim->count * FILE_SIZE),
-	       flight_depth(&sim->cache->ahead.flight));
+	       learner_depth(&sim->cache->ahead.learner, 0));
 	fflush(stdout);
 }
 

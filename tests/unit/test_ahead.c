@@ -9,7 +9,7 @@
 #include "tests/unit/test.h"
 
 #define READAHEAD (16 * MIB)
-#define THREADS	  (COST_DEPTH_MAX + 1) /* one more than read ahead */
+#define THREADS	  (LEARNER_NEAR_MOST + 1) /* one more than read ahead */
 
 static struct cache_params buffered(struct world *w, uint64_t budget, bool keep)
 {
@@ -63,14 +63,14 @@ TEST_OF(w, a_scan_uses_all_that_was_read_ahead)
 	assert_nothing_in_vain(w);
 	assert_true(stats.prefetch_issued >= (w->extents - SURE) * 110000);
 	assert_true(stats.device_bytes <= w->bytes + stats.device_reads * 2 * CACHE_PAGE);
-	assert_true(stats.device_reads <= SURE + 2 * w->bytes / COST_RUN_MIN);
+	assert_true(stats.device_reads <= SURE + 2 * w->bytes / LEARNER_RUN_MIN);
 }
 TEST_AGAIN(far, a_scan_uses_all_that_was_read_ahead);
 
 TEST_OF(w, small_gaps_are_read_over)
 {
 	for (int i = 0; i < 400; i++)
-		lay(w, random_below(COST_GAP_MIN), 1 + random_below(30000));
+		lay(w, random_below(LEARNER_GAP_MIN), 1 + random_below(30000));
 	write_file(w);
 	start(w, READAHEAD, THREADS);
 	scan_behind(w);
@@ -210,7 +210,7 @@ TEST_OF(w, a_miss_does_not_wait_for_what_is_read_ahead)
 			misses++;
 		}
 	assert_true(misses > 0);
-	assert_in_range(issued(w), 1, COST_DEPTH_MAX * (COST_RUN_MAX + CACHE_EXTENT_MAX));
+	assert_in_range(issued(w), 1, LEARNER_NEAR_MOST * (LEARNER_RUN_MAX + CACHE_EXTENT_MAX));
 }
 
 /* The first few are a scan, but the only thread is at the gate with the first. */
@@ -268,19 +268,19 @@ TEST_OF(w, what_is_read_ahead_is_never_queued)
 /* Many scans wait for more; no thread runs, so that all that may be read ahead is found here. */
 TEST_OF(w, no_more_is_read_ahead_at_once_than_the_device_takes)
 {
-	struct fill *fills[2 * COST_DEPTH_MAX];
+	struct fill *fills[2 * LEARNER_NEAR_MOST];
 	struct cache_params params;
 	unsigned count = 0;
 
 	lay_even(w, 4000, 16 * KIB);
 	params = buffered(w, 16 * CACHE_BUDGET_MIN, false);
 	assert_int_equal(cache_new(&params, &w->cache), 0);
-	for (uint64_t e = 0; e < 2 * COST_DEPTH_MAX * 100; e++)
+	for (uint64_t e = 0; e < 2 * LEARNER_NEAR_MOST * 100; e++)
 		if (e % 100 < SURE)
 			read_all_of(w, e);
-	while (count < 2 * COST_DEPTH_MAX && (fills[count] = ahead_find(w->cache)))
+	while (count < 2 * LEARNER_NEAR_MOST && (fills[count] = ahead_find(w->cache)))
 		count++;
-	assert_int_equal(count, cost_depth(&w->cache->ahead.cost, 0));
+	assert_int_equal(count, learner_depth(&w->cache->ahead.learner, 0));
 	for (unsigned i = 0; i < count; i++)
 		request_work.perform(w->cache, &fills[i]->item);
 	fills[0] = ahead_find(w->cache);
@@ -291,7 +291,7 @@ TEST_OF(w, no_more_is_read_ahead_at_once_than_the_device_takes)
 /* Who looked was told no; the end of a wanted read does not send another one to hear the same. */
 TEST_OF(w, what_was_held_back_is_looked_for_once_it_may_run)
 {
-	struct fill *fills[2 * COST_DEPTH_MAX];
+	struct fill *fills[2 * LEARNER_NEAR_MOST];
 	struct cache_params params;
 	unsigned count = 0;
 
@@ -343,7 +343,7 @@ struct epoch {
 static void forget_costs(struct world *w)
 {
 	SCOPE_LOCK(&w->cache->lock);
-	w->cache->ahead.cost.ratio = 0;
+	w->cache->ahead.learner.ratio = 0;
 }
 
 /* Photographs larger than the least gap, and so many that their shuffled order hardly ever looks
@@ -352,7 +352,7 @@ static void lay_many_photos(struct world *w)
 {
 	for (unsigned i = 0; i < 4000; i++)
 		lay(w, random() % 4 ? 0 : random_below(300),
-		    COST_GAP_MIN + 2 * KIB + random_below(8 * KIB));
+		    LEARNER_GAP_MIN + 2 * KIB + random_below(8 * KIB));
 	write_file(w);
 }
 
@@ -458,13 +458,13 @@ TEST_OF(w, a_pack_in_the_page_cache_is_not_read_ahead)
 static void make_seek_bound(struct world *w)
 {
 	SCOPE_LOCK(&w->cache->lock);
-	w->cache->ahead.cost.ratio = COST_GAP_MAX;
+	w->cache->ahead.learner.ratio = LEARNER_GAP_MAX;
 }
 
 static void read_nothing_ahead(struct world *w)
 {
 	SCOPE_LOCK(&w->cache->lock);
-	w->cache->ahead.running = COST_DEPTH_MAX;
+	w->cache->ahead.running = LEARNER_NEAR_MOST;
 }
 
 static void read_records_and_what_lies_around(struct world *w)
@@ -504,7 +504,7 @@ TEST_OF(w, a_record_in_a_leaf_page_does_so_too)
 static void fill_window_and_pool(struct world *w, uint64_t first, uint64_t end)
 {
 	struct prefetch_budget budget = {.run = 4 * MIB,
-					 .gap = COST_GAP_MAX,
+					 .gap = LEARNER_GAP_MAX,
 					 .order = 8 * MIB,
 					 .pace = 8 * MIB,
 					 .no_sweep = true};
@@ -519,7 +519,7 @@ static void fill_window_and_pool(struct world *w, uint64_t first, uint64_t end)
 
 		assert_int_equal(pool_add(w->cache->pool, &x, POOL_USED, &held), 0);
 	}
-	w->cache->ahead.cost.run = 4 * MIB;
+	w->cache->ahead.learner.run = 4 * MIB;
 }
 
 /* A large file lies above a small one that comes after it, in a leaf page. Where it finds no room,

@@ -87,7 +87,7 @@ TEST_WITH(far, w, files_of_a_known_order_are_asked_for_side_by_side)
 	assert_int_equal(cache_order(w->cache, order, 400), 0);
 	far_open(w->far, false);
 	assert_int_equal(cache_start(w->cache), 0);
-	assert_true(poll_until(under_way(w) == FLIGHT_START));
+	assert_true(poll_until(under_way(w) == LEARNER_FAR_START));
 	far_open(w->far, true);
 	for (unsigned i = 0; i < 400; i++)
 		read_all_of(w, order[i]);

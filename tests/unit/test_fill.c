@@ -95,7 +95,7 @@ static void resolve(void *context, uint64_t number, struct extent *ret)
 static uint64_t read_longest(struct world *w, enum way way, uint64_t at)
 {
 	const struct plan_view view = {.extents = w->extents, .context = w, .resolve = resolve};
-	const struct prefetch_budget budget = {.run = COST_RUN_MAX, .gap = COST_GAP_MAX};
+	const struct prefetch_budget budget = {.run = LEARNER_RUN_MAX, .gap = LEARNER_GAP_MAX};
 	struct plan_run run;
 	struct plan_run_builder builder =
 		plan_run_begin(&view, &budget, PLAN_SWEEP, UINT64_MAX, &run);
@@ -218,21 +218,21 @@ static void lay_pair(struct world *w, unsigned i)
 					 CACHE_PAGE,
 					 CACHE_PAGE + 1,
 					 2 * CACHE_PAGE - 1,
-					 COST_GAP_MIN,
-					 COST_GAP_MAX - CACHE_PAGE,
-					 COST_GAP_MAX - 1,
-					 COST_GAP_MAX};
+					 LEARNER_GAP_MIN,
+					 LEARNER_GAP_MAX - CACHE_PAGE,
+					 LEARNER_GAP_MAX - 1,
+					 LEARNER_GAP_MAX};
 	const unsigned count = sizeof(edges) / sizeof(edges[0]);
 
 	begin_layout(w, random_below(CACHE_PAGE));
 	lay(w, 0, 1 + random_below(2 * CACHE_PAGE));
-	lay(w, i < 5 * count ? edges[i % count] : random_below(COST_GAP_MAX),
+	lay(w, i < 5 * count ? edges[i % count] : random_below(LEARNER_GAP_MAX),
 	    1 + random_below(2 * CACHE_PAGE));
 }
 
 TEST_OF(w, gaps_of_all_sizes_are_read_over)
 {
-	lay(w, 0, COST_GAP_MAX + 8 * CACHE_PAGE);
+	lay(w, 0, LEARNER_GAP_MAX + 8 * CACHE_PAGE);
 	write_file(w);
 	read_layouts(w, 200, lay_pair);
 }
@@ -274,7 +274,7 @@ static uint64_t any_gap(void)
 	case 1:
 		return random_below(64 * KIB);
 	case 2:
-		return random() % 8 ? 0 : random_below(COST_GAP_MAX + 2 * CACHE_PAGE);
+		return random() % 8 ? 0 : random_below(LEARNER_GAP_MAX + 2 * CACHE_PAGE);
 	default:
 		return 0;
 	}
@@ -330,7 +330,7 @@ static void scatter_slots(struct world *w)
 /* As many extents as a run may have, as many bytes, gaps, and memory in as many pieces. */
 TEST_OF(w, the_longest_run_is_one_read)
 {
-	const uint64_t each = COST_RUN_MAX / PLAN_RUN_EXTENTS;
+	const uint64_t each = LEARNER_RUN_MAX / PLAN_RUN_EXTENTS;
 	uint64_t all[PLAN_RUN_EXTENTS];
 
 	for (unsigned i = 0; i < PLAN_RUN_EXTENTS; i++) {

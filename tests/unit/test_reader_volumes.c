@@ -2,7 +2,7 @@
 #include "base/reader_file.h"
 #include "base/reader_volumes.h"
 #include "base/scope.h"
-#include "cache/plan/cost.h"
+#include "cache/plan/learner.h"
 #include "tests/unit/test.h"
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +105,7 @@ TEST_OF(f, no_read_leads_from_one_volume_into_the_next)
 	for (unsigned i = 1; i < COUNT; i++)
 		assert_true(reader_volumes_start(f->all, i) -
 				    (reader_volumes_start(f->all, i - 1) + sizes[i - 1]) >
-			    16 * COST_GAP_MAX);
+			    16 * LEARNER_GAP_MAX);
 }
 
 TEST_OF(f, the_identity_changes_with_that_of_any_volume)

@@ -1,10 +1,10 @@
-/* What the device charges, on simulated devices: cache/plan/cost.h.
+/* What storage charges, on simulated storage: cache/plan/learner.h.
  *
  * A device is a queue of requests and a rule that says which of them move on and how fast. Readers
- * ask one small read after another; the stream keeps cost_depth() reads of cost_run() bytes under
- * way. */
+ * ask one small read after another; the stream keeps learner_depth() reads of learner_run() bytes
+ * under way. */
 #include "base/math.h"
-#include "cache/plan/cost.h"
+#include "cache/plan/learner.h"
 #include "tests/unit/test.h"
 #include <math.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ struct request {
 	double noise, hiccup; /* a factor; ns */
 };
 
-#define MOST 64
+#define MOST 512
 
 struct world {
 	const struct model *model;
@@ -73,9 +73,10 @@ struct world {
 	uint64_t position;			      /* of a disk's head */
 	double slice_begin, slice_reads, slice_bytes; /* spent */
 
-	struct cost cost;
-	uint64_t fixed_run;
-	unsigned fixed_depth; /* instead of the model's, unless 0 */
+	struct learner learner;
+	uint64_t fixed_run;   /* of the stream, unless 0; */
+	unsigned fixed_depth; /* and so many at once */
+	unsigned most;	      /* of the stream that readers need */
 	unsigned readers;
 	double next_read[16]; /* when each asks again; < 0: waits */
 	bool pauses, silent;  /* the stream */
@@ -175,7 +176,7 @@ static void submit(struct world *w, struct request r)
 
 static uint64_t run_now(const struct world *w)
 {
-	return w->fixed_depth ? w->fixed_run : cost_run(&w->cost);
+	return w->fixed_run ? w->fixed_run : learner_run(&w->learner);
 }
 
 static unsigned depth_now(const struct world *w)
@@ -184,13 +185,13 @@ static unsigned depth_now(const struct world *w)
 
 	for (unsigned i = 0; i < w->readers; i++)
 		wanted += w->next_read[i] < 0;
-	return w->fixed_depth ? w->fixed_depth : cost_depth(&w->cost, wanted);
+	return w->fixed_depth ? w->fixed_depth : learner_depth(&w->learner, wanted);
 }
 
 /* A pass over everything, or what a known order brings: with pauses, on for 20 ms, off for 30. */
 static bool streams(const struct world *w)
 {
-	return !w->silent && (w->fixed_depth || w->known || !cost_alone(&w->cost)) &&
+	return !w->silent && (w->fixed_depth || w->known || !learner_alone(&w->learner)) &&
 	       (!w->pauses || (uint64_t)w->now % 50000000 < 20000000);
 }
 
@@ -199,8 +200,8 @@ static uint64_t wanted_bytes(struct world *w)
 {
 	uint64_t bytes = 20 * KIB + (uint64_t)(chance(w) * 180 * 1024);
 
-	cost_wanted(&w->cost, bytes);
-	return cost_seek_bound(&w->cost) && streams(w) ? run_now(w) : bytes;
+	learner_wanted(&w->learner, bytes);
+	return learner_seek_bound(&w->learner) && streams(w) ? run_now(w) : bytes;
 }
 
 static bool is_idle(const struct world *w)
@@ -214,7 +215,7 @@ static bool is_idle(const struct world *w)
 static void ask(struct world *w)
 {
 	if (is_idle(w))
-		cost_idle(&w->cost, (uint64_t)w->now);
+		learner_idle(&w->learner, (uint64_t)w->now);
 	for (unsigned i = 0; i < w->readers; i++) {
 		if (w->next_read[i] < 0 || w->next_read[i] > w->now)
 			continue;
@@ -223,7 +224,7 @@ static void ask(struct world *w)
 					   .bytes = wanted_bytes(w),
 					   .offset = (uint64_t)(chance(w) * 1e12)});
 	}
-	while (streams(w) && w->running < depth_now(w)) {
+	while (streams(w) && w->running < w->most && w->running < depth_now(w)) {
 		uint64_t bytes = run_now(w);
 
 		submit(w, (struct request){.ahead = true, .bytes = bytes, .offset = w->next_ahead});
@@ -234,25 +235,26 @@ static void ask(struct world *w)
 
 static void note_choice(struct world *w)
 {
-	unsigned depth = w->cost.depth;
+	unsigned depth = w->learner.depth;
 
-	w->changes += depth != w->last_depth || w->cost.run != w->last_run;
+	w->changes += depth != w->last_depth || w->learner.run != w->last_run;
 	w->last_depth = depth;
-	w->last_run = w->cost.run;
+	w->last_run = w->learner.run;
 	w->deepest = (unsigned)max(w->deepest, depth);
 	w->shallowest = (unsigned)min(w->shallowest, depth);
-	w->largest = max(w->largest, w->cost.run);
-	w->smallest = min(w->smallest, w->cost.run);
-	w->widest = max(w->widest, cost_gap(&w->cost));
+	w->largest = max(w->largest, w->learner.run);
+	w->smallest = min(w->smallest, w->learner.run);
+	w->widest = max(w->widest, learner_gap(&w->learner));
 }
 
 static void finish(struct world *w, const struct request *r)
 {
-	uint64_t begin = (uint64_t)r->begin, end = (uint64_t)w->now;
-
-	cost_read(&w->cost, r->bytes, begin, end);
+	learner_read(&w->learner, &(struct learner_read){.bytes = r->bytes,
+							 .begin = (uint64_t)r->begin,
+							 .end = (uint64_t)w->now,
+							 .ahead = r->ahead,
+							 .under_way = w->running});
 	if (r->ahead) {
-		cost_ahead(&w->cost, r->bytes, begin, end);
 		w->running--;
 		w->aheads++;
 		w->ahead_bytes += r->bytes;
@@ -324,8 +326,8 @@ static void measure(struct world *w, double duration)
 
 	w->ahead_bytes = w->wanted_bytes = w->wanted = w->changes = w->aheads = 0;
 	w->wanted_time = 0;
-	w->deepest = w->shallowest = w->last_depth = w->cost.depth;
-	w->largest = w->smallest = w->last_run = w->cost.run;
+	w->deepest = w->shallowest = w->last_depth = w->learner.depth;
+	w->largest = w->smallest = w->last_run = w->learner.run;
 	w->widest = 0;
 	while (w->now < until)
 		step(w);
@@ -339,10 +341,11 @@ static void world_init(struct world *w, const struct model *model, unsigned read
 {
 	*w = (struct world){.model = model,
 			    .readers = readers,
+			    .most = MOST,
 			    .noise = noise,
 			    .seed = 7 + drawing * UINT64_C(0x9e3779b97f4a7c15)};
 	w->now = w->slice_begin = 1 * S;
-	cost_init(&w->cost);
+	learner_init(&w->learner, false);
 }
 
 /* Time for some hundred reads ahead. */
@@ -369,62 +372,73 @@ static void say(const struct world *w, const char *what, double rate)
 		"%-20s %u readers%s, %s: gap %4d KiB, run %4d..%4d KiB, depth %u..%u, "
 		"%5.0f MB/s\n",
 		w->model->name, w->readers, w->noise > 0 ? ", noise" : "", what,
-		(int)(cost_gap(&w->cost) >> 10), (int)(w->smallest >> 10), (int)(w->largest >> 10),
-		w->shallowest, w->deepest, rate * 1e3);
+		(int)(learner_gap(&w->learner) >> 10), (int)(w->smallest >> 10),
+		(int)(w->largest >> 10), w->shallowest, w->deepest, rate * 1e3);
 }
 
 /* --- what is not learned -------------------------------------------------------------------- */
 
-static void assert_nothing_learned(const struct cost *cost)
+static void was_read(struct learner *l, bool ahead, uint64_t bytes, uint64_t begin, uint64_t end)
 {
-	assert_int_equal(cost_gap(cost), COST_GAP_START);
-	assert_int_equal(cost->run, COST_RUN_START);
-	assert_int_equal(cost_depth(cost, 0), 2);
-	assert_false(cost_alone(cost));
+	learner_read(l, &(struct learner_read){.bytes = bytes,
+					       .begin = begin,
+					       .end = end,
+					       .ahead = ahead,
+					       .under_way = LEARNER_FAR_START});
 }
 
-FIXTURE(cost, struct cost, cost_init, (void));
-
-TEST_OF(cost, at_first_a_gap_of_64_kib_is_assumed)
+static void assert_nothing_learned(const struct learner *l)
 {
-	assert_nothing_learned(cost);
-	assert_int_equal(cost_run(cost), COST_RUN_START);
+	assert_int_equal(learner_gap(l), LEARNER_GAP_START);
+	assert_int_equal(l->run, LEARNER_RUN_START);
+	assert_int_equal(learner_depth(l, 0), 2);
+	assert_false(learner_alone(l));
 }
 
-TEST_OF(cost, one_size_alone_says_nothing_of_the_gap)
+static void init_near(struct learner *l)
+{
+	learner_init(l, false);
+}
+
+FIXTURE(l, struct learner, init_near, (void));
+
+TEST_OF(l, at_first_a_gap_of_64_kib_is_assumed)
+{
+	assert_nothing_learned(l);
+	assert_int_equal(learner_run(l), LEARNER_RUN_START);
+}
+
+TEST_OF(l, one_size_alone_says_nothing_of_the_gap)
 {
 	for (uint64_t i = 0; i < 100000; i++)
-		cost_read(cost, 110000, i * 200000, i * 200000 + 150000 + i % 7 * 1000);
-	assert_true(cost->windows > 100);
-	assert_in_range(cost_gap(cost), COST_GAP_START - 100, COST_GAP_START + 100);
-	assert_int_equal(cost->run, COST_RUN_START);
+		was_read(l, false, 110000, i * 200000, i * 200000 + 150000 + i % 7 * 1000);
+	assert_true(l->windows > 100);
+	assert_in_range(learner_gap(l), LEARNER_GAP_START - 100, LEARNER_GAP_START + 100);
+	assert_int_equal(l->run, LEARNER_RUN_START);
 }
 
 /* 120 photos a second: their bytes alone never take as long. */
-TEST_OF(cost, but_slow_ones_say_that_it_is_wide)
+TEST_OF(l, but_slow_ones_say_that_it_is_wide)
 {
 	for (uint64_t i = 0; i < 20; i++)
-		cost_read(cost, 110000, i * 8900000, (i + 1) * 8900000);
-	assert_in_range(cost_gap(cost), 500 << 10, 1500 << 10);
+		was_read(l, false, 110000, i * 8900000, (i + 1) * 8900000);
+	assert_in_range(learner_gap(l), 500 << 10, 1500 << 10);
 }
 
-TEST_OF(cost, reads_that_take_no_time_change_nothing)
+TEST_OF(l, reads_that_take_no_time_change_nothing)
 {
-	for (uint64_t i = 0; i < 10000; i++) {
-		cost_read(cost, MIB, i, i);
-		cost_ahead(cost, MIB, i, i);
-	}
-	cost_read(cost, 0, 0, 0);
-	cost_ahead(cost, 0, 0, 0);
-	assert_nothing_learned(cost);
+	for (uint64_t i = 0; i < 10000; i++)
+		was_read(l, true, MIB, i, i);
+	was_read(l, true, 0, 0, 0);
+	assert_nothing_learned(l);
 }
 
 /* --- a and b -------------------------------------------------------------------------------- */
 
 /* One read at a time, of sizes that change every now and then. */
-static void feed(struct cost *cost, double a, double b, uint64_t reads, bool hiccups)
+static void feed(struct learner *l, double a, double b, uint64_t reads, bool hiccups)
 {
-	uint64_t now = cost->busy.until + 1000, random = 1;
+	uint64_t now = l->busy.until + 1000, random = 1;
 
 	for (uint64_t i = 0; i < reads; i++) {
 		uint64_t bytes = i / 500 % 2 ? 100 * KIB : 400 * KIB;
@@ -433,20 +447,20 @@ static void feed(struct cost *cost, double a, double b, uint64_t reads, bool hic
 		random = random * 6364136223846793005u + 1442695040888963407u;
 		if (hiccups && random >> 52 == 0)
 			time += 500 * MS;
-		cost_read(cost, bytes, now, now + (uint64_t)time);
+		was_read(l, false, bytes, now, now + (uint64_t)time);
 		now += (uint64_t)time + 10000;
 	}
 }
 
 static void assert_gap(double a, double b, bool hiccups, double off)
 {
-	struct cost cost;
+	struct learner l;
 
-	cost_init(&cost);
-	feed(&cost, a, b, 20000, hiccups);
-	print_message("a / b %.0f KiB: %.0f KiB\n", a / b / 1024, (double)cost_gap(&cost) / 1024);
-	assert_true((double)cost_gap(&cost) > a / b * (1 - off));
-	assert_true((double)cost_gap(&cost) < a / b * (1 + off));
+	learner_init(&l, false);
+	feed(&l, a, b, 20000, hiccups);
+	print_message("a / b %.0f KiB: %.0f KiB\n", a / b / 1024, (double)learner_gap(&l) / 1024);
+	assert_true((double)learner_gap(&l) > a / b * (1 - off));
+	assert_true((double)learner_gap(&l) < a / b * (1 + off));
 }
 
 TEST(the_gap_is_what_a_request_costs_in_bytes)
@@ -463,28 +477,28 @@ TEST(hiccups_hardly_move_the_gap)
 	assert_gap(500 * US, 1, true, 0.35);
 }
 
-TEST_OF(cost, the_gap_has_bounds)
+TEST_OF(l, the_gap_has_bounds)
 {
-	feed(cost, 1 * MS, 0, 20000, false);
-	assert_int_equal(cost_gap(cost), COST_GAP_MAX);
-	assert_int_equal(cost->run, COST_RUN_MAX);
-	feed(cost, 0, 2, 20000, false);
-	assert_int_equal(cost_gap(cost), COST_GAP_MIN);
-	assert_int_equal(cost->run, COST_RUN_MIN);
+	feed(l, 1 * MS, 0, 20000, false);
+	assert_int_equal(learner_gap(l), LEARNER_GAP_MAX);
+	assert_int_equal(l->run, LEARNER_RUN_MAX);
+	feed(l, 0, 2, 20000, false);
+	assert_int_equal(learner_gap(l), LEARNER_GAP_MIN);
+	assert_int_equal(l->run, LEARNER_RUN_MIN);
 }
 
 /* Two at once, told in the order in which they end. */
-TEST_OF(cost, time_is_counted_once_however_many_are_under_way)
+TEST_OF(l, time_is_counted_once_however_many_are_under_way)
 {
-	cost_read(cost, 1, 1000, 2000);
-	cost_read(cost, 1, 1500, 2500);
-	assert_int_equal(cost->ns, 1500);
-	cost_read(cost, 1, 4000, 5000);
-	assert_int_equal(cost->ns, 2500);
-	cost_read(cost, 1, 2200, 5100); /* began in what looked idle */
-	assert_int_equal(cost->ns, 4100);
-	cost_read(cost, 1, 3000, 5100);
-	assert_int_equal(cost->ns, 4100);
+	was_read(l, false, 1, 1000, 2000);
+	was_read(l, false, 1, 1500, 2500);
+	assert_int_equal(l->ns, 1500);
+	was_read(l, false, 1, 4000, 5000);
+	assert_int_equal(l->ns, 2500);
+	was_read(l, false, 1, 2200, 5100); /* began in what looked idle */
+	assert_int_equal(l->ns, 4100);
+	was_read(l, false, 1, 3000, 5100);
+	assert_int_equal(l->ns, 4100);
 }
 
 /* --- devices -------------------------------------------------------------------------------- */
@@ -493,8 +507,8 @@ static double best_rate(const struct model *model, double noise)
 {
 	double best = 0;
 
-	for (uint64_t run = COST_RUN_MIN; run <= COST_RUN_MAX; run *= 2)
-		for (unsigned depth = 1; depth <= COST_DEPTH_MAX; depth++) {
+	for (uint64_t run = LEARNER_RUN_MIN; run <= LEARNER_RUN_MAX; run *= 2)
+		for (unsigned depth = 1; depth <= LEARNER_NEAR_MOST; depth++) {
 			struct world w;
 			double rate;
 
@@ -585,8 +599,8 @@ static bool long_runs_few_at_once(const struct model *model, unsigned readers, d
 {
 	struct world w = settled(model, readers, noise);
 
-	return w.deepest <= 2 + readers / 2 && w.smallest == COST_RUN_MAX &&
-	       cost_seek_bound(&w.cost) && cost_gap(&w.cost) >= 384 * KIB;
+	return w.deepest <= 2 + readers / 2 && w.smallest == LEARNER_RUN_MAX &&
+	       learner_seek_bound(&w.learner) && learner_gap(&w.learner) >= 384 * KIB;
 }
 
 TEST(a_hard_disk_gets_long_runs_and_a_few_at_once)
@@ -646,7 +660,7 @@ static bool is_soon_known(const struct model *model, unsigned readers, double no
 	struct world w;
 
 	world_init(&w, model, readers, noise);
-	while (w.cost.run < COST_RUN_MAX && w.seen < 1000)
+	while (w.learner.run < LEARNER_RUN_MAX && w.seen < 1000)
 		measure(&w, 10 * MS), w.seen += w.aheads;
 	print_message("%d reads ahead, %.1f s\n", (int)w.seen, (w.now - S) / S);
 	return w.seen < 60;
@@ -662,7 +676,7 @@ static bool is_known_within_a_second(const struct model *model, unsigned readers
 	struct world w;
 
 	world_init(&w, model, readers, noise);
-	while (w.cost.depth < 5 && w.now < 3 * S)
+	while (w.learner.depth < 5 && w.now < 3 * S)
 		measure(&w, 10 * MS);
 	print_message("%u readers: %.2f s\n", readers, (w.now - S) / S);
 	return w.now - S < 1 * S;
@@ -700,7 +714,7 @@ TEST(a_known_order_is_read_ahead_beside_readers_that_use_all)
 
 	world_init(&w, &sata, 4, 0.2);
 	measure(&w, 3 * S);
-	assert_int_equal(w.cost.depth, 0);
+	assert_int_equal(w.learner.depth, 0);
 	w.known = true;
 	measure(&w, 1 * S);
 	say(&w, "known", (double)w.ahead_bytes / S);
@@ -708,44 +722,43 @@ TEST(a_known_order_is_read_ahead_beside_readers_that_use_all)
 	w.readers = 0;
 	measure(&w, 1 * S);
 	say(&w, "not asked", (double)w.ahead_bytes / S);
-	assert_false(cost_alone(&w.cost));
+	assert_false(learner_alone(&w.learner));
 	assert_true((double)w.ahead_bytes > 0.9 * 0.5 * S);
 }
 
-TEST_OF(cost, readers_who_pause_leave_the_device_to_the_stream)
+TEST_OF(l, readers_who_pause_leave_the_device_to_the_stream)
 {
-	cost->depth = 0;
-	cost_read(cost, MIB, 1000, 2000);
-	cost_idle(cost, 2000 + COST_IDLE_NS);
-	assert_true(cost_alone(cost));
-	cost_idle(cost, 2001 + COST_IDLE_NS);
-	assert_false(cost_alone(cost));
-	assert_int_equal(cost_depth(cost, 4), 1);
+	l->depth = 0;
+	was_read(l, false, MIB, 1000, 2000);
+	learner_idle(l, 2000 + LEARNER_IDLE_NS);
+	assert_true(learner_alone(l));
+	learner_idle(l, 2001 + LEARNER_IDLE_NS);
+	assert_false(learner_alone(l));
+	assert_int_equal(learner_depth(l, 4), 1);
 }
 
-TEST_OF(cost, a_wanted_record_brings_a_run_on_a_seek_bound_device)
+TEST_OF(l, a_wanted_record_brings_a_run_on_a_seek_bound_device)
 {
-	assert_false(cost_seek_bound(cost));
-	feed(cost, 8 * MS, 5, 2000, false);
+	assert_false(learner_seek_bound(l));
+	feed(l, 8 * MS, 5, 2000, false);
 	for (int i = 0; i < 100; i++)
-		cost_wanted(cost, 100 * KIB);
-	assert_true(cost_seek_bound(cost));
-	assert_int_equal(cost_depth(cost, 2), 0); /* each takes the place of one ahead */
-	feed(cost, 80 * US, 1, 40000, false);
-	assert_false(cost_seek_bound(cost));
+		learner_wanted(l, 100 * KIB);
+	assert_true(learner_seek_bound(l));
+	assert_int_equal(learner_depth(l, 2), 0); /* each takes the place of one ahead */
+	feed(l, 80 * US, 1, 40000, false);
+	assert_false(learner_seek_bound(l));
 }
 
-TEST_OF(cost, what_happens_in_a_pause_of_the_stream_is_left_out)
+TEST_OF(l, what_happens_in_a_pause_of_the_stream_is_left_out)
 {
-	cost->windows = 2;
+	l->windows = 2;
 	for (uint64_t begin = 0; begin <= 9000; begin += 9000) { /* a pause of 8000 */
-		cost_read(cost, MIB, begin, begin + 1000);
-		cost_ahead(cost, MIB, begin, begin + 1000);
-		cost_read(cost, 900 * KIB, begin + 1000, begin + 2000);
+		was_read(l, true, MIB, begin, begin + 1000);
+		was_read(l, false, 900 * KIB, begin + 1000, begin + 2000);
 	}
-	assert_int_equal(cost->round_ns, 2000);
-	assert_int_equal(cost->round_ahead, 2 * MIB);
-	assert_int_equal(cost->round_work, 2 * MIB + 100 * KIB); /* a ninth of the time */
+	assert_int_equal(l->round_ns, 2000);
+	assert_int_equal(l->round_ahead, 2 * MIB);
+	assert_int_equal(l->round_work, 2 * MIB + 100 * KIB); /* a ninth of the time */
 }
 
 TEST(pauses_of_the_stream_are_not_slowness)
@@ -758,5 +771,127 @@ TEST(pauses_of_the_stream_are_not_slowness)
 	measure(&w, 4 * S);
 	say(&w, "with pauses", (double)w.ahead_bytes / (4 * S));
 	assert_true(w.shallowest >= 2);
-	assert_true(w.smallest >= COST_RUN_START);
+	assert_true(w.smallest >= LEARNER_RUN_START);
+}
+
+/* --- far ------------------------------------------------------------------------------------ */
+
+#define GBIT  .125 /* bytes a ns */
+#define PHOTO 110000
+
+static struct world far_world(const struct model *model, uint64_t size)
+{
+	struct world w;
+
+	world_init(&w, model, 0, 0.15);
+	learner_init(&w.learner, true);
+	w.fixed_run = size;
+	return w;
+}
+
+static struct model link_of(double latency, double bandwidth)
+{
+	return (struct model){"far", SHARED, latency, bandwidth, .05, MOST, 0, 0};
+}
+
+static void assert_filled(struct world *w, double duration, double least)
+{
+	double rate = stream_rate(w, duration);
+
+	print_message("%.0f ms, %d KB: %u under way bring %.2f of the link\n",
+		      w->model->latency / MS, (int)(w->fixed_run / 1000), depth_now(w),
+		      rate / w->model->rate);
+	assert_true(rate > least * w->model->rate);
+}
+
+TEST(a_link_of_10_gbit_is_filled_within_a_second_and_a_half)
+{
+	const uint64_t sizes[] = {PHOTO, 1000000, 4000000};
+
+	for (unsigned i = 0; i < 6; i++) {
+		const struct model link = link_of(i % 2 ? 30 * MS : 10 * MS, 10 * GBIT);
+		struct world w = far_world(&link, sizes[i / 2]);
+
+		measure(&w, 1.5 * S);
+		assert_filled(&w, 4 * S, 0.85);
+	}
+}
+
+TEST(no_more_are_under_way_than_a_slow_link_needs)
+{
+	const struct model link = link_of(30 * MS, GBIT);
+	struct world w = far_world(&link, PHOTO);
+
+	measure(&w, 20 * S);
+	assert_filled(&w, 4 * S, 0.9);
+	assert_in_range(depth_now(&w), 24, 100); /* 37 fill it */
+}
+
+TEST(latency_that_varies_does_not_mislead)
+{
+	const struct model link = link_of(20 * MS, 4 * GBIT);
+	struct world w = far_world(&link, PHOTO);
+
+	w.noise = 0.9;
+	measure(&w, 2 * S);
+	assert_filled(&w, 30 * S, 0.85);
+}
+
+TEST(slow_readers_change_nothing)
+{
+	const struct model link = link_of(30 * MS, 10 * GBIT);
+	struct world w = far_world(&link, PHOTO);
+
+	w.most = 5;
+	measure(&w, 10 * S);
+	assert_int_equal(depth_now(&w), LEARNER_FAR_START);
+	w.most = MOST;
+	measure(&w, 1.5 * S);
+	assert_filled(&w, 4 * S, 0.85);
+}
+
+TEST(a_link_that_gets_faster_or_slower_is_found_out)
+{
+	struct model link = link_of(30 * MS, GBIT);
+	struct world w = far_world(&link, PHOTO);
+
+	measure(&w, 20 * S);
+	link.rate = 10 * GBIT;
+	measure(&w, 10 * S);
+	assert_filled(&w, 4 * S, 0.85);
+	assert_in_range(depth_now(&w), 300, LEARNER_FAR_MOST);
+	link.rate = GBIT;
+	measure(&w, 60 * S);
+	assert_filled(&w, 4 * S, 0.9);
+	assert_in_range(depth_now(&w), 24, 100);
+}
+
+TEST(reads_of_another_size_need_another_depth)
+{
+	const struct model link = link_of(30 * MS, 10 * GBIT);
+	struct world w = far_world(&link, 4000000);
+
+	measure(&w, 3 * S);
+	w.fixed_run = PHOTO;
+	measure(&w, 1.5 * S);
+	assert_filled(&w, 4 * S, 0.85);
+	w.fixed_run = 4000000;
+	measure(&w, 6 * S);
+	assert_true(depth_now(&w) < 150);
+	assert_filled(&w, 4 * S, 0.85);
+}
+
+/* 32 a round, of 10 ms each, and as many under way. */
+TEST(a_round_says_what_a_read_is_and_what_comes_during_the_slowest)
+{
+	struct learner l;
+
+	learner_init(&l, true);
+	assert_int_equal(learner_stall(&l), 0);
+	for (uint64_t i = 1; i <= LEARNER_FAR_START; i++)
+		was_read(&l, true, 1000, i * 2000000, i * 2000000 + 10000000);
+	assert_int_equal(l.mean_bytes, 1000);
+	assert_int_equal(l.mean_ns, 10000000);
+	assert_in_range(learner_stall(&l), LEARNER_FAR_START * 1000 - 1,
+			LEARNER_FAR_START * 1000 + 1);
 }

@@ -297,7 +297,8 @@ class Ffcv:
                  NormalizeImage(*scaled, numpy.float32), ToTensor(), ToTorchImage()] \
             if job.decode else [BytesDecoder(), ToTensor()]
         order = OrderOption.QUASI_RANDOM if job.short else OrderOption.RANDOM
-        loader = Loader(job.data, batch_size=BATCH, num_workers=job.workers, order=order,
+        threads = min(job.workers, os.cpu_count())  # it takes no more
+        loader = Loader(job.data, batch_size=BATCH, num_workers=threads, order=order,
                         os_cache=not job.short, drop_last=False, seed=0,
                         distributed=job.ranks > 1, pipelines={
                             "image": image, "number": [IntDecoder(), ToTensor(), Squeeze()]})

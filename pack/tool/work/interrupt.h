@@ -2,9 +2,9 @@
  *
  * A caught signal sets a flag. The command looks at it between two files or reads, and undoes what
  * it must. Then it ends by interrupt_die(), so that its parent (a loop of a shell, Slurm) sees a
- * process that was ended by that signal. More signals are the same wish, as timeout(1) and shells send
- * it twice; where one comes five seconds after the first, something hangs, and it kills at once. A
- * signal handler can reach only static variables: these are the only ones. */
+ * process that was ended by that signal. More signals are the same wish, as timeout(1) and shells
+ * send it twice; where one comes five seconds after the first, something hangs, and it kills at
+ * once. A signal handler can reach only static variables: these are the only ones. */
 #pragma once
 
 #include <stdbool.h>

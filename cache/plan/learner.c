@@ -2,8 +2,8 @@
 #include "base/math.h"
 
 /* Finding a / b, near. The time of one read says little: it waits behind others in a queue, or
- *shares the device with them, and which of the two is unknown. Either way the device does the work
- *it is given, so over a window of some reads, but for its edges,
+ * shares the device with them, and which of the two is unknown. Either way the device does the
+ * work it is given, so over a window of some reads, but for its edges,
  *
  *	time it was busy = a * reads + b * bytes	or
  *	r = b + a * z		with r = busy time a byte, z = reads a byte
@@ -28,7 +28,7 @@
  * nothing. Where it charges for requests, it gains: a wanted read of a hard disk costs as much as
  * ten files read ahead, so the reads ahead get what they can use, though wanted reads wait in the
  * queue (unless they bring what lies around them: learner_seek_bound()). The gain is compared with
- *the bytes read ahead, since one more than d can bring 1/d of those.
+ * the bytes read ahead, since one more than d can bring 1/d of those.
  *
  * A probe and the round before it are a vote. Three more votes for than against change the depth;
  * two more against end the attempt, and each one that fails makes the next come later. Until the
@@ -38,12 +38,12 @@
  * 100 ms.
  *
  * Near, depth 0 is tried first. If wanted reads alone keep the device busy with bytes, reading
- *ahead brings no byte sooner, but delays the readers. They fall behind the sweep, and when it has
- *ended, the device is idle until they have read the rest from memory. If the sweep takes a share s
- *of the device, readers have read 1 - (1 - t)^(1 - s) of everything at the time t of the sweep;
- *with s = 0.85, as measured on a volume of 500 MB/s, that cost a fifth of the epoch. Rounds at
- *depth 0 last from the end of one wanted read to the end of another, so that readers that pause
- *count as slow, and are long, so that no burst decides.
+ * ahead brings no byte sooner, but delays the readers. They fall behind the sweep, and when it has
+ * ended, the device is idle until they have read the rest from memory. If the sweep takes a share
+ * s of the device, readers have read 1 - (1 - t)^(1 - s) of everything at the time t of the sweep;
+ * with s = 0.85, as measured on a volume of 500 MB/s, that cost a fifth of the epoch. Rounds at
+ * depth 0 last from the end of one wanted read to the end of another, so that readers that pause
+ * count as slow, and are long, so that no burst decides.
  *
  * Far, a round has as many reads that began in it as are under way. It is judged by Little's law: n
  * reads under way that take t bring n s / t. So it does not matter that reads which began together

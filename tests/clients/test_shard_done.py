@@ -1,5 +1,5 @@
-"""The recipe of foldfs-remote(7) by which packs go to a store as they are made, with the tools that it
-names. Those that are not installed are skipped. gsutil moves to S3 as well."""
+"""The recipe of foldfs-remote(7) by which packs go to a store as they are made, with the tools that
+it names. Those that are not installed are skipped. gsutil moves to S3 as well."""
 
 import os
 import re

@@ -105,7 +105,8 @@ class Dictionary:
         if number is None:
             return None
         if not 0 <= number < len(self.values):
-            raise damaged(f"the dictionary of the column '{self.column.name}' has no value {number}")
+            raise damaged(f"the dictionary of the column '{self.column.name}' has no value "
+                          f"{number}")
         return self.values[number]
 
 

@@ -342,7 +342,7 @@ threaded := $(addprefix $(B)/unit/test_,ahead batch_ahead batch_scan cache copro
 # With the plain build in `make check`, beside those with ThreadSanitizer, and others with
 # AddressSanitizer: what only computes, for long, going on with packs, which the mount tests look at
 # with the tool itself, and a limit of memory. `make soak` has all with both.
-unsanitized := $(addprefix $(B)/unit/test_,cost io oracle permutation resume seeds)
+unsanitized := $(addprefix $(B)/unit/test_,io learner oracle permutation resume seeds)
 # These begin none themselves: the journal has one behind their packs, and test_journal is looked at
 # in their place; stall.c asks a cache, and s3.c a server, but not in their tests.
 packers  := $(addprefix $(B)/unit/test_,alias builder classes damage dataset delta \

@@ -3,6 +3,22 @@
 #include <limits.h>
 #include <string.h>
 
+/* Any Python from 2.7 on takes this. Where it is not isolated, scripts import what is beside them.
+ */
+const char python_run[] =
+	"import sys\n"
+	"if sys.version_info < (3, 8):\n"
+	"    sys.exit('%s: Python %s is too old: install 3.8 or later, or let FOLDFS_PYTHON name "
+	"one'\n"
+	"             % (sys.executable, sys.version.split()[0]))\n"
+	"del sys.argv[0]\n"
+	"__file__ = sys.argv[0]\n"
+	"if not sys.flags.isolated:\n"
+	"    sys.path[0] = __file__.rpartition('/')[0]\n"
+	"with open(__file__, 'rb') as code:\n"
+	"    code = code.read()\n"
+	"exec(compile(code, __file__, 'exec'))\n";
+
 static int look(const char *folder, int len, const char *below, const char *name, struct buf *ret)
 {
 	int r;

@@ -17,5 +17,10 @@ const char *python_program(void);
  * so only before threads begin that read it. */
 const char *python_program_beside(void);
 
+/* What a python3 is given in place of the path of a script, so that one that is too old for the
+ * script says so in one line of standard error, and ends with the status 1. */
+#define PYTHON_RUN(path) "-c", python_run, path
+extern const char python_run[];
+
 /* Finds NAME.py in a folder of scripts, "sources" or "tools". 0, -ENOENT or -errno. */
 int python_script(const char *folder, const char *name, struct buf *ret);

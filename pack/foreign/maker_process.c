@@ -89,7 +89,8 @@ static const uint32_t refused_calls[] = {
 static _Noreturn void run(int socket, const char *script)
 {
 	/* What Python warns of is nothing to the user; it has only what comes with it. */
-	const char *const argv[] = {python_program(), "-I", "-S", "-B", "-X", "utf8", script, NULL};
+	const char *const argv[] = {python_program(),	"-I", "-S", "-B", "-X", "utf8",
+				    PYTHON_RUN(script), NULL};
 	struct filter filter;
 	sigset_t none;
 

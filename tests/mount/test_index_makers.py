@@ -12,6 +12,7 @@ import sys
 import zlib
 
 import pytest
+from PIL import Image
 
 import foldfs
 from foldfs import FOLDFS, FOLDPACK, run
@@ -260,6 +261,26 @@ def test_without_python_what_is_missing_is_said(place, point):
         said = run(*command, status=1).err
         assert "x.tfrecord: not a pack; to read other formats needs python3, and " in said
         assert "'/nonexistent/python3' does not start: install it, or let FOLDFS_PYTHON" in said
+
+
+def test_a_python_that_is_too_old_is_named(place):
+    """Its scripts would not even compile there."""
+    old = place / "python3.6"
+    old.write_text(f"#!{os.environ['FOLDFS_PYTHON']}\nimport sys\n"
+                   "sys.version_info, sys.version = (3, 6, 15, 'final', 0), '3.6.15 (default)'\n"
+                   "sys.executable = sys.argv[0]\nat = sys.argv.index('-c') + 1\n"
+                   "sys.argv, code = ['-c', *sys.argv[at + 1:]], sys.argv[at]\nexec(code)\n")
+    old.chmod(0o755)
+    tfrecord.write(place / "x.tfrecord", [{"image": JPEG, "label": 1}])
+    (place / "x.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(512))
+    (place / "tree").mkdir()
+    Image.new("RGB", (64, 64)).save(place / "tree/x.png")
+    run(FOLDPACK, "create", "-q", place / "tree", place / "x.lmdb")
+    for words in (["list", "x.tfrecord"], ["create", "x.h5", "h5.lmdb"], ["diff", "tree", "x.lmdb"],
+                  ["create", "--resize=32", "tree", "png.lmdb"]):
+        done = run(FOLDPACK, *words, cwd=place, status=1, env={**os.environ, "FOLDFS_PYTHON": old})
+        assert (f"{old}: Python 3.6.15 is too old: install 3.8 or later, or let FOLDFS_PYTHON name "
+                "one\n") in done.err
 
 
 # --- sets ---------------------------------------------------------------------------------------

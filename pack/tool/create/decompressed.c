@@ -177,7 +177,7 @@ int decompressed_script(struct decompressed *d, const char *name, const char *so
 				    "utf8",
 				    "-W",
 				    "ignore",
-				    path.data,
+				    PYTHON_RUN(path.data),
 				    source,
 				    settings->image_key ? settings->image_key : "",
 				    settings->label_key ? settings->label_key : "",

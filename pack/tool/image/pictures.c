@@ -9,7 +9,7 @@ static const char *const stores[] = {
 
 struct pictures {
 	struct buf script;
-	const char *argv[8];
+	const char *argv[10];
 	struct coprocesses *processes;
 };
 
@@ -20,8 +20,8 @@ int pictures_new(unsigned most, struct pictures **ret)
 
 	if (r == 0) {
 		const char *const argv[] = {
-			python_program_beside(), "-B", "-X", "utf8", "-W", "ignore",
-			pictures->script.data,	 NULL};
+			python_program_beside(),	   "-B", "-X", "utf8", "-W", "ignore",
+			PYTHON_RUN(pictures->script.data), NULL};
 		const struct coprocess_params params = {
 			.argv = pictures->argv,
 			.name = "Python, which foldpack needs for images other than JPEGs,",

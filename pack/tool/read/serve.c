@@ -516,8 +516,9 @@ int serve_run(const struct serve *serve)
 	sigaddset(&blocked, SIGHUP);
 	sigprocmask(SIG_BLOCK, &blocked, NULL);
 	/* Names are UTF-8 in any locale. What Python warns of is nothing to the user. */
-	execvp(python, (char *const *)(const char *const[]){python, "-B", "-X", "utf8", "-W",
-							    "ignore", path.data, told.data, NULL});
+	execvp(python,
+	       (char *const *)(const char *const[]){python, "-B", "-X", "utf8", "-W", "ignore",
+						    PYTHON_RUN(path.data), told.data, NULL});
 	return log_fail(EXIT_FAILED,
 			"Python, which this command needs, does not start: %s: %s" PYTHON_WAY_OUT,
 			python, strerror(errno));

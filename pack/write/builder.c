@@ -63,6 +63,11 @@ int builder_new(const struct builder_params *params, struct builder **ret, struc
 	    asprintf(&builder->partial, "%s.partial", params->path) < 0 ||
 	    asprintf(&builder->journal_path, "%s.journal", builder->partial) < 0)
 		r = -ENOMEM;
+	if (r == 0 && lstat(builder->journal_path, &st) < 0 && errno == ENAMETOOLONG)
+		r = err_set(
+			err, -errno,
+			"the name is too long: '.partial.journal' is put behind it for as long as "
+			"it is written; choose a shorter one");
 	if (r == 0 && lstat(builder->path, &st) < 0)
 		r = errno == ENOENT ? 0 : -errno;
 	else if (r == 0 && !S_ISREG(st.st_mode))

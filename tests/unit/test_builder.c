@@ -474,6 +474,24 @@ TEST_OF(f, an_existing_pack_is_replaced_only_when_told)
 	expect_names(f, "data.lmdb");
 }
 
+/* 255 bytes less those of .partial.journal. */
+TEST_OF(f, a_name_that_leaves_no_room_for_its_journal_is_refused)
+{
+	struct builder_params params = {.batch = BATCH};
+	char path[PATH_MAX];
+	int folder = (int)(strrchr(f->path, '/') - f->path);
+
+	params.path = path;
+	snprintf(path, sizeof(path), "%.*s/%0240d", folder, f->path, 0);
+	assert_int_equal(builder_new(&params, &f->builder, &f->err), -ENAMETOOLONG);
+	expect_sentence(f,
+			"the name is too long: '.partial.journal' is put behind it for as long "
+			"as it is written; choose a shorter one");
+	expect_names(f, "");
+	snprintf(path, sizeof(path), "%.*s/%0239d", folder, f->path, 0);
+	assert_done(builder_new(&params, &f->builder, &f->err));
+}
+
 TEST_OF(f, a_directory_or_symlink_is_never_replaced)
 {
 	assert_done(mkdir(f->path, 0755));

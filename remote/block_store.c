@@ -27,6 +27,8 @@ struct block_store {
 	bool hides_holes; /* the filesystem does not tell them from data */
 };
 
+#define WAY_OUT "; let '--cache-dir' name a folder of this user on a local disk"
+
 /* --- opening ---------------------------------------------------------------------------------- */
 
 static int open_top(struct block_store *store, struct err *err)
@@ -36,10 +38,11 @@ static int open_top(struct block_store *store, struct err *err)
 
 	/* In a folder with a set group, one that is writable for it would be shared. */
 	if (mkdir(store->path, 0755) < 0 && errno != EEXIST)
-		return err_set(err, -errno, "%s: cannot be made: %s", store->path, strerror(errno));
+		return err_set(err, -errno, "%s: cannot be made: %s" WAY_OUT, store->path,
+			       strerror(errno));
 	store->fd = open(store->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (store->fd < 0 || fstat(store->fd, &st) < 0)
-		return err_set(err, -errno, "%s: %s", store->path, strerror(errno));
+		return err_set(err, -errno, "%s: %s" WAY_OUT, store->path, strerror(errno));
 	if (st.st_mode & S_ISGID && st.st_mode & S_IWGRP && !(st.st_mode & S_IWOTH)) {
 		store->shared = st.st_uid == 0 || st.st_uid == geteuid();
 		store->alone = !store->shared;
@@ -76,7 +79,8 @@ static int enter_private(struct block_store *store, struct err *err)
 			       store->path, strerror(errno));
 	fd = open_folder(store, name);
 	if (fd < 0)
-		return err_set(err, -errno, "%s/%s: %s", store->path, name, strerror(errno));
+		return err_set(err, -errno, "%s/%s: %s" WAY_OUT, store->path, name,
+			       strerror(errno));
 	scope_close(&store->fd);
 	store->fd = fd;
 	if (fstat(store->fd, &st) < 0)

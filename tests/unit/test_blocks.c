@@ -288,8 +288,11 @@ TEST_OF(f, a_group_may_share_a_folder)
 
 TEST_OF(f, what_is_no_folder_is_refused)
 {
-	expect_refused(path_of(f, A, "/data"), -ENOTDIR, "ot a directory");
-	expect_refused("/proc/nothing/here", -ENOENT, "cannot be made");
+	expect_refused(path_of(f, A, "/data"), -ENOTDIR,
+		       "ot a directory; let '--cache-dir' name a folder");
+	expect_refused(
+		"/proc/nothing/here", -ENOENT,
+		"cannot be made: No such file or directory; let '--cache-dir' name a folder");
 	expect_refused("/var/tmp/a,lot", -EINVAL, "'lot' is not a size");
 	expect_refused("/var/tmp/a,0", -EINVAL, "'0' is not a size");
 }

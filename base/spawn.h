@@ -4,6 +4,9 @@
 #include <spawn.h>
 #include <stddef.h>
 
+/* Who neither reads nor writes for so long, though it should, hangs. */
+#define SPAWN_PATIENCE_MS 600000
+
 /* One that reads nothing. execvp(3) finds it. `files` become its descriptors from 1 on; flags:
  * POSIX_SPAWN_SETPGROUP, POSIX_SPAWN_SETSID, or 0. No signal is blocked in it, and those that
  * foldfs ignores for itself do as ever. Returns 0 or -errno. */

@@ -8,8 +8,11 @@
 #include "base/python.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "base/spawn.h"
 #include "base/uapi.h"
+#include <fcntl.h>
 #include <linux/capability.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,10 +23,12 @@
 #define MESSAGE_MOST (GIB + MIB)
 #define HEAD	     5 /* bytes before those of a message */
 #define ROOM	     (128 * KIB)
+#define LIFELINE     (STDERR_FILENO + 1)
 
 struct maker_process {
 	pid_t pid; /* 0: it has ended */
 	int socket;
+	int lifeline;  /* whose end, as with this process, kills it */
 	bool spoken;   /* it has said something */
 	struct buf in; /* what was received, from `taken` on */
 	size_t taken;
@@ -86,7 +91,20 @@ static const uint32_t refused_calls[] = {
 #endif
 };
 
-static _Noreturn void run(int socket, const char *script)
+/* It may be that it reads nothing, and so sees no end. PR_SET_PDEATHSIG would kill it as soon as
+ * the thread ends that began it. */
+static void die_with(int lifeline)
+{
+	struct pollfd end = {.fd = lifeline};
+
+	fcntl(lifeline, F_SETOWN, getpid());
+	fcntl(lifeline, F_SETSIG, SIGKILL);
+	fcntl(lifeline, F_SETFL, O_ASYNC);
+	if (poll(&end, 1, 0) != 0)
+		_exit(EXIT_FAILURE);
+}
+
+static _Noreturn void run(int socket, int lifeline, const char *script)
 {
 	/* What Python warns of is nothing to the user; it has only what comes with it. */
 	const char *const argv[] = {python_program(),	"-I", "-S", "-B", "-X", "utf8",
@@ -97,9 +115,11 @@ static _Noreturn void run(int socket, const char *script)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGINT, SIG_IGN); /* of a terminal: it is this process that decides */
-	if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0)
+	if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0 ||
+	    dup2(lifeline, LIFELINE) < 0 || fcntl(LIFELINE, F_SETFD, 0) < 0)
 		_exit(EXIT_FAILURE);
-	io_close_from(STDERR_FILENO + 1);
+	io_close_from(LIFELINE + 1);
+	die_with(LIFELINE);
 	capabilities_keep(UINT64_C(1) << CAP_DAC_READ_SEARCH); /* for Python's own files */
 	filter_begin(&filter, FILTER_REFUSE(ENOSYS));
 	FILTER_CALLS(&filter, refused_calls, FILTER_REFUSE(EPERM));
@@ -113,6 +133,7 @@ static _Noreturn void run(int socket, const char *script)
 static void end_process(struct maker_process *process)
 {
 	scope_close(&process->socket);
+	scope_close(&process->lifeline);
 	if (process->pid) {
 		kill(process->pid, SIGKILL);
 		while (waitpid(process->pid, NULL, 0) < 0 && errno == EINTR)
@@ -126,10 +147,11 @@ static int start_process(struct maker_process **ret, struct err *err)
 {
 	SCOPE(buf_release) struct buf script = BUF_INIT;
 	struct maker_process *process = calloc(1, sizeof(*process));
+	int ends[2];
 
 	if (!process)
 		return -ENOMEM;
-	process->socket = -1;
+	process->socket = process->lifeline = -1;
 	if (buf_reserve(&process->in, ROOM) < 0) {
 		end_process(process);
 		return -ENOMEM;
@@ -140,9 +162,15 @@ static int start_process(struct maker_process **ret, struct err *err)
 			       "not a pack; index.py, which reads other formats, is not installed "
 			       "beside the program");
 	}
-	process->pid = fork_with_socket(SOCK_STREAM, &process->socket);
-	if (process->pid == 0)
-		run(process->socket, script.data);
+	if (pipe2(ends, O_CLOEXEC) < 0) {
+		process->pid = -errno;
+	} else {
+		process->lifeline = ends[1];
+		process->pid = fork_with_socket(SOCK_STREAM, &process->socket);
+		if (process->pid == 0)
+			run(process->socket, ends[0], script.data);
+		close(ends[0]);
+	}
 	if (process->pid < 0) {
 		int r = process->pid;
 
@@ -236,8 +264,14 @@ static int receive(struct maker_process *process, size_t len, struct err *err)
 	if (buf_reserve(in, max(len, (size_t)ROOM) + 1) < 0)
 		return -ENOMEM;
 	while (in->len < len) {
-		ssize_t n =
-			read(process->socket, in->data + in->len, max(len, (size_t)ROOM) - in->len);
+		struct pollfd end = {.fd = process->socket, .events = POLLIN};
+		ssize_t n;
+
+		if (poll(&end, 1, SPAWN_PATIENCE_MS) == 0)
+			return err_set(err, -ECANCELED,
+				       "the script that reads it has said nothing for %d seconds",
+				       SPAWN_PATIENCE_MS / 1000);
+		n = read(process->socket, in->data + in->len, max(len, (size_t)ROOM) - in->len);
 
 		if (n < 0 && errno == EINTR)
 			continue;

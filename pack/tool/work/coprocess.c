@@ -16,7 +16,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define PATIENCE_MS  600000
 #define PERIOD_MS    100  /* between two looks at whether foldpack is to end */
 #define GRACE_MS     3000 /* for a program that has nothing more to do */
 #define MOMENT_MS    2	  /* between two looks at whether it has */
@@ -56,7 +55,7 @@ int coprocesses_new(const struct coprocess_params *params, struct coprocesses **
 		return -ENOMEM;
 	all->params = *params;
 	if (!all->params.patience_ms)
-		all->params.patience_ms = PATIENCE_MS;
+		all->params.patience_ms = SPAWN_PATIENCE_MS;
 	pthread_mutex_init(&all->lock, NULL);
 	pthread_cond_init(&all->freed, NULL);
 	for (unsigned i = 0; i < params->most; i++) {

@@ -763,7 +763,7 @@ class Edges:
 @pytest.mark.parametrize("linked", [None, "sha"])
 def test_edges_of_a_cdn_need_not_agree_on_an_etag(data, serve, mount, copied, linked):
     edges = Edges(serve, copied, linked)
-    mounted = mount(edges.front.url(copied.name), *FRESH)
+    mounted = mount(edges.front.url(copied.name), *FRESH, "--readahead=0")  # a request a file
     assert epoch(data, mounted) == ALL_RIGHT
     looks = [[range for _, _, range, _, _ in edge.asked()].count("bytes=0-20479")
              for edge in edges.edges]

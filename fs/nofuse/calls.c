@@ -6,6 +6,7 @@
 #include "fs/life/mountpoint.h"
 #include "fs/nofuse/job.h"
 #include "fs/nofuse/preload.h"
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -15,107 +16,18 @@
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 
-/* No inode of a filesystem has this bit; an entry keeps its number. */
-#define INODES	     (UINT64_C(1) << 48)
 #define GIVEN	     (INT64_MAX - 1) /* a descriptor was the answer */
 #define STATFS_MAGIC 0x65735546	     /* as of a mount by FUSE */
 #define STATFS_VALID 0x0020	     /* the flags are */
 #define STATS_GROWTH 64 /* bytes that the stats may grow between two calls of getxattr(2) */
 #define ACCESS_LIST  "system.posix_acl_"
-#define TRIES	     100	/* in a second */
-#define NULL_PATH    0x40000000 /* fixed: NULL means the descriptor */
+#define TRIES	     100 /* in a second */
 #define UNNAMED	     (O_TMPFILE & ~O_DIRECTORY)
 #define IN_ROOT	     0x10 /* RESOLVE_IN_ROOT */
 #define RESOLVE_END  0x40 /* above the flags of openat2(2) that keep a path within a folder */
 #define NO_FLAGS     (~UINT64_C(0x7fffff) | 0x3c) /* of open(2) */
 #define HOW_MAX	     4072			  /* bytes of later releases: up to a page in all */
-
-uint64_t call_argument(const struct call *call, int index)
-{
-	return call->asked->notif.data.args[index];
-}
-
-uint64_t call_rest(const struct call *call, int index)
-{
-	return call_argument(call, call->row->rest + index);
-}
-
-/* --- what a path means ----------------------------------------------------------------------- */
-
-static int check_access(const struct call *call, uint32_t entry, int access)
-{
-	struct tree_user user = {.pid = call->pid};
-	int r = tree_access(call->answers->tree, entry, access, &user);
-
-	return r == 0 || r == -EACCES || job_is_short(r) ? r : -EIO;
-}
-
-int64_t call_find_text(const struct call *call, int from, const char *text, enum follow follow,
-		       struct resolved *ret)
-{
-	int r = 0;
-
-	*ret = resolve(&call->answers->resolver, call->pid, from, text, follow);
-	if (!ret->inside)
-		return PASS;
-	if (ret->searched && (!ret->error || ret->above))
-		r = check_access(call, ret->folder, X_OK);
-	if (r < 0) {
-		ret->above = false;
-		ret->error = r;
-	}
-	return ret->error;
-}
-
-/* Returns 0, PASS, or -errno. */
-int64_t call_find_path(const struct call *call, int fd, int path, enum follow follow,
-		       struct resolved *ret)
-{
-	int from = fd == NO ? AT_FDCWD : (int)call_argument(call, fd), r = 0;
-	char text[PATH_MAX] = "";
-
-	if (path == NO && from == AT_FDCWD)
-		return PASS; /* no descriptor */
-	if (path != NO && call_argument(call, path))
-		r = job_read_text(call->pid, call_argument(call, path), text, sizeof(text));
-	if (r == -ERANGE)
-		return ret->error = -ENAMETOOLONG;
-	if (r < 0)
-		return ret->error = job_is_short(r) ? r : 0, call_unread(r);
-	if (*text)
-		return call_find_text(call, from, text, follow, ret);
-	if (path == NO || call->empty ||
-	    (call->row->fixed & NULL_PATH && !call_argument(call, path)))
-		*ret = resolve_open(&call->answers->resolver, call->pid, from);
-	else
-		ret->error = call_argument(call, path) ? -ENOENT : -EFAULT; /* as the kernel */
-	return ret->inside ? ret->error : PASS;
-}
-
-int64_t call_find(struct call *call, enum follow follow)
-{
-	return call_find_path(call, call->row->fd, call->row->path, follow, &call->to);
-}
-
-int64_t call_find_at(struct call *call)
-{
-	return call_find(call, call->flags & AT_SYMLINK_NOFOLLOW ? FOLLOW_SLASH : FOLLOW_ALWAYS);
-}
-
-static struct dataset_entry entry_of(const struct call *call)
-{
-	return dataset_entry(call->answers->tree->dataset, call->to.entry);
-}
-
-bool call_is_folder(const struct call *call)
-{
-	return entry_of(call).kind == FORMAT_DIRECTORY;
-}
-
-uint64_t call_number(const struct call *call, uint64_t ino)
-{
-	return ino == TREE_ROOT_INO ? call->answers->skeleton->inode : ino | INODES;
-}
+#define LISTING_MAX  65536			  /* bytes of a listing at once */
 
 /* The owner is named as the user namespace of the job has it. */
 static int stat_entry(const struct call *call, struct stat *ret)
@@ -129,24 +41,6 @@ static int stat_entry(const struct call *call, struct stat *ret)
 	if (r == 0 && strcmp(space, call->answers->space) != 0)
 		r = job_ids(call->pid, &ret->st_uid, &ret->st_gid);
 	return r == 0 || job_is_short(r) ? r : -EIO;
-}
-
-/* The caller may have gone, and its number been given to another process: of another user, where
- * root answers one that has not all its rights. Such a one is written to by what was opened before,
- * which also writes what may only be read. */
-int64_t call_give(const struct call *call, uint64_t address, const void *bytes, size_t len,
-		  int64_t result)
-{
-	bool lesser = call->answers->root && !job_is_equal(call->pid, call->answers->space);
-	SCOPE_CLOSE int memory = lesser ? job_open(call->pid) : -1;
-	int r = -EINTR;
-
-	if (lesser && memory < 0)
-		return job_is_short(memory) ? memory : -EFAULT;
-	if (listener_waits(&call->answers->listener, call->asked))
-		r = lesser ? job_write_open(memory, address, bytes, len)
-			   : job_write(call->pid, address, bytes, len);
-	return r < 0 ? job_is_short(r) ? r : -EFAULT : result;
 }
 
 /* --- opening --------------------------------------------------------------------------------- */
@@ -173,7 +67,7 @@ static int64_t open_folder(struct call *call)
 		return -EISDIR;
 	if (flags & UNNAMED)
 		return -EROFS;
-	r = check_access(call, call->to.entry, R_OK);
+	r = call_check_access(call, call->to.entry, R_OK);
 	if (r < 0)
 		return r;
 	fd = cursors_open(call->answers->cursors, call->to.entry, flags);
@@ -218,12 +112,12 @@ static int64_t open_file(struct call *call)
 	if (!(flags & O_PATH) && (flags & O_ACCMODE || flags & O_TRUNC))
 		return -EROFS;
 	if (!(flags & O_PATH))
-		r = check_access(call, call->to.entry, R_OK);
+		r = call_check_access(call, call->to.entry, R_OK);
 	if (r < 0)
 		return r;
 	/* What is opened by O_PATH cannot be given away. O_ACCMODE neither reads nor writes, too.
 	 */
-	fd = store_open(call->answers->store, entry_of(call).inode,
+	fd = store_open(call->answers->store, call_entry(call).inode,
 			flags & O_PATH ? O_ACCMODE
 				       : flags & (O_APPEND | O_NONBLOCK | O_SYNC | O_DSYNC),
 			&call->opener);
@@ -265,7 +159,7 @@ static int64_t answer_open(struct call *call)
 	if (r < 0)
 		return r;
 	mount_count(call->answers->mount, REQUEST_OPEN);
-	switch (entry_of(call).kind) {
+	switch (call_entry(call).kind) {
 	case FORMAT_DIRECTORY:
 		return open_folder(call);
 	case FORMAT_SYMLINK:
@@ -320,6 +214,71 @@ static int64_t answer_open_how(struct call *call)
 											  : PASS;
 	r = call_find(call, FOLLOW_ALWAYS);
 	return r == PASS && !call->to.crossed ? PASS : -ENOSYS;
+}
+
+/* --- listings -------------------------------------------------------------------------------- */
+
+struct listing {
+	const struct call *call;
+	bool old; /* as getdents(2) has it: struct linux_dirent */
+	size_t room, used;
+	_Alignas(struct dirent) char bytes[LISTING_MAX];
+};
+
+/* As the kernel has it: struct linux_dirent64, or the old one, where the type is the last byte.
+ * Returns false if it does not fit. */
+static bool add_record(struct listing *listing, const struct dataset_child *child, uint64_t place)
+{
+	char *at = listing->bytes + listing->used;
+	struct dirent *record = (void *)at;
+	size_t head =
+		listing->old ? offsetof(struct dirent, d_type) : offsetof(struct dirent, d_name);
+	size_t len = (head + child->name_len + 1 + listing->old + 7) & ~(size_t)7;
+
+	if (listing->used + len > listing->room)
+		return false;
+	memset(record, 0, len);
+	record->d_ino =
+		call_number(listing->call, tree_ino(listing->call->answers->tree, child->inode));
+	record->d_off = (off_t)place + 1;
+	record->d_reclen = (unsigned short)len;
+	memcpy(at + head, child->name, child->name_len);
+	at[listing->old ? len - 1 : offsetof(struct dirent, d_type)] =
+		(char)IFTODT(tree_type(child->kind));
+	listing->used += len;
+	return true;
+}
+
+static int64_t give_listing(void *context, uint64_t *place)
+{
+	struct listing *listing = context;
+	const struct call *call = listing->call;
+	struct dataset_child child;
+
+	while (tree_child(call->answers->tree, call->to.entry, *place, &child) &&
+	       add_record(listing, &child, *place))
+		++*place;
+	if (listing->used == 0)
+		return tree_child(call->answers->tree, call->to.entry, *place, &child) ? -EINVAL
+										       : 0;
+	return call_give(call, call_rest(call, 0), listing->bytes, listing->used,
+			 (int64_t)listing->used);
+}
+
+static int64_t answer_getdents(struct call *call)
+{
+	struct listing listing;
+	int64_t r = call_find(call, FOLLOW_ALWAYS);
+
+	if (r || !call_is_folder(call))
+		return r ? r : PASS;
+	mount_count(call->answers->mount, REQUEST_READDIR);
+	listing.call = call;
+	listing.old = call->row->fixed;
+	listing.room = min((size_t)(unsigned)call_rest(call, 1), sizeof(listing.bytes));
+	listing.used = 0;
+	return cursors_list(call->answers->cursors, &call->answers->listener, call->asked,
+			    (int)call_argument(call, 0), call->to.entry, give_listing, &listing);
 }
 
 /* --- attributes ------------------------------------------------------------------------------ */
@@ -386,9 +345,9 @@ static int64_t answer_access(struct call *call)
 		return r;
 	if (mode & ~(R_OK | W_OK | X_OK))
 		return PASS;
-	if (mode & X_OK && tree_type(entry_of(call).kind) == S_IFREG)
+	if (mode & X_OK && tree_type(call_entry(call).kind) == S_IFREG)
 		return -EACCES; /* as execve(2) */
-	return mode & W_OK ? -EROFS : check_access(call, call->to.entry, mode);
+	return mode & W_OK ? -EROFS : call_check_access(call, call->to.entry, mode);
 }
 
 static int64_t give_link(const struct call *call, const char *text, size_t len)
@@ -423,7 +382,7 @@ static int64_t answer_readlink(struct call *call)
 		return give_path(call);
 	if (r)
 		return r;
-	if (entry_of(call).kind != FORMAT_SYMLINK)
+	if (call_entry(call).kind != FORMAT_SYMLINK)
 		return -EINVAL;
 	target = dataset_target(call->answers->tree->dataset, call->to.entry, &len);
 	return give_link(call, target, len);
@@ -479,7 +438,7 @@ static int64_t answer_getxattr(struct call *call)
 	if (call->to.entry == call->answers->tree->root && strcmp(name, STATS_NAME) == 0)
 		return give_stats(call);
 	/* For a link, the kernel itself says that it has no such list. */
-	return entry_of(call).kind == FORMAT_SYMLINK &&
+	return call_entry(call).kind == FORMAT_SYMLINK &&
 			       strncmp(name, ACCESS_LIST, strlen(ACCESS_LIST)) == 0
 		       ? -EOPNOTSUPP
 		       : -ENODATA;

@@ -1,5 +1,5 @@
 #include "base/math.h"
-#include "fs/nofuse/calls.h"
+#include "fs/nofuse/call.h"
 #include "fs/nofuse/job.h"
 #include <fcntl.h>
 #include <string.h>

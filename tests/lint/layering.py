@@ -98,13 +98,13 @@ IMPURE = {"cache/order": EFFECTS, "cache/plan": EFFECTS}
 
 SYSTEM = {
     "lmdb.h": ["pack/write/store.c"],
-    "jpeglib.h": ["pack/tool/image/jpeg*.c", "pack/tool/image/jpeg_trap.h"],
-    "jerror.h": ["pack/tool/image/jpeg*.c"],
-    "turbojpeg.h": ["pack/tool/image/jpeg*.c"],
+    "jpeglib.h": ["pack/tool/image/jpeg*"],
+    "jerror.h": ["pack/tool/image/jpeg*"],
+    "turbojpeg.h": ["pack/tool/image/jpeg*"],
     "curl/*": ["remote/curl.h"],
     "curses.h": ["fs/stat/screen.c"],
     "nettle/*": ["base/digest.c", "pack/tool/read/etags.c", "remote/sign.c"],
-    "setjmp.h": ["pack/tool/image/jpeg*.c", "pack/tool/image/jpeg_trap.h"],
+    "setjmp.h": ["pack/tool/image/jpeg*"],
     "fuse*.h": ["fs/fuse.h"],
     "fuse3/*": [],
     "archive.h": ["pack/tool/import/unpack.c"],

@@ -1,4 +1,4 @@
-/* libjpeg's failures, caught: what the jpeg_*.c share.
+/* libjpeg's failures, caught: what jpeg.c and jpeg_check.c share.
  *
  * libjpeg reports a failure by a call that must not return. Here it jumps, to where the function
  * that called libjpeg has said

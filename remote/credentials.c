@@ -4,12 +4,10 @@
 #include "remote/environment.h"
 #include "remote/process.h"
 #include "remote/profile.h"
-#include "remote/response.h"
 #include "remote/token.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define PROCESS_MS 60000
 
@@ -29,53 +27,6 @@ static int credentials_copy(const char *access, const char *secret, const char *
 	ret->secret = token_trim(secret);
 	ret->token = token ? token_trim(token) : NULL;
 	return ret->access && ret->secret && !ret->token == !token ? 0 : -ENOMEM;
-}
-
-int credentials_set_expiration(struct credentials *credentials, const char *text)
-{
-	struct tm tm = {0};
-	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-	int hours = 0, minutes = 0;
-	char sign;
-
-	if (!rest)
-		return -EINVAL;
-	if (*rest == '.')
-		rest += 1 + strspn(rest + 1, "0123456789");
-	if (strcmp(rest, "Z") != 0 && sscanf(rest, "%c%2d:%2d", &sign, &hours, &minutes) != 3)
-		return -EINVAL;
-	if (*rest == '-')
-		hours = -hours, minutes = -minutes;
-	credentials->expires = (int64_t)timegm(&tm) - (hours * 60 + minutes) * 60;
-	return 0;
-}
-
-int credentials_of_json(const char *text, struct credentials *ret, struct err *err)
-{
-	SCOPE_FREE char *expiration = NULL;
-	const struct {
-		const char *name;
-		char **to;
-	} members[] = {{"AccessKeyId", &ret->access},
-		       {"SecretAccessKey", &ret->secret},
-		       {"SessionToken", &ret->token},
-		       {"Token", &ret->token},
-		       {"Expiration", &expiration}};
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < sizeof(members) / sizeof(members[0]); i++)
-		if (!*members[i].to)
-			r = response_json(text, members[i].name, members[i].to);
-	if (r == -EINVAL)
-		return err_set(err, r, "the answer is no JSON object of credentials");
-	if (r < 0)
-		return r;
-	if (!ret->access || !ret->secret)
-		return err_set(err, -EINVAL, "the answer has no %s",
-			       ret->access ? "SecretAccessKey" : "AccessKeyId");
-	if (expiration && credentials_set_expiration(ret, expiration) < 0)
-		return err_set(err, -EINVAL, "'%.64s' is not a date to expire at", expiration);
-	return 0;
 }
 
 /* Whether keys are of Google, whose ids begin like this, and not of Amazon, or of a session of it.

@@ -4,11 +4,11 @@
 #include "remote/credentials_place.h"
 #include "remote/environment.h"
 #include "remote/response.h"
-#include "remote/s3.h"
 #include "remote/token.h"
 #include "remote/url.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -80,21 +80,69 @@ static int read_token(const char *path, char **ret, struct err *err)
 	return *ret ? check_token(*ret, path, err) : -ENOMEM;
 }
 
+/* --- answers -------------------------------------------------------------------------------- */
+
+int credentials_set_expiration(struct credentials *credentials, const char *text)
+{
+	struct tm tm = {0};
+	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+	int hours = 0, minutes = 0;
+	char sign;
+
+	if (!rest)
+		return -EINVAL;
+	if (*rest == '.')
+		rest += 1 + strspn(rest + 1, "0123456789");
+	if (strcmp(rest, "Z") != 0 && sscanf(rest, "%c%2d:%2d", &sign, &hours, &minutes) != 3)
+		return -EINVAL;
+	if (*rest == '-')
+		hours = -hours, minutes = -minutes;
+	credentials->expires = (int64_t)timegm(&tm) - (hours * 60 + minutes) * 60;
+	return 0;
+}
+
+int credentials_of_json(const char *text, struct credentials *ret, struct err *err)
+{
+	SCOPE_FREE char *expiration = NULL;
+	const struct {
+		const char *name;
+		char **to;
+	} members[] = {{"AccessKeyId", &ret->access},
+		       {"SecretAccessKey", &ret->secret},
+		       {"SessionToken", &ret->token},
+		       {"Token", &ret->token},
+		       {"Expiration", &expiration}};
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < sizeof(members) / sizeof(members[0]); i++)
+		if (!*members[i].to)
+			r = response_json(text, members[i].name, members[i].to);
+	if (r == -EINVAL)
+		return err_set(err, r, "the answer is no JSON object of credentials");
+	if (r < 0)
+		return r;
+	if (!ret->access || !ret->secret)
+		return err_set(err, -EINVAL, "the answer has no %s",
+			       ret->access ? "SecretAccessKey" : "AccessKeyId");
+	if (expiration && credentials_set_expiration(ret, expiration) < 0)
+		return err_set(err, -EINVAL, "'%.64s' is not a date to expire at", expiration);
+	return 0;
+}
+
 /* --- web identity --------------------------------------------------------------------------- */
 
 static int add_sts_url(const struct credentials_ask *ask, struct buf *ret)
 {
 	const char *url =
 		environment_get("AWS_ENDPOINT_URL_STS") ?: environment_get("AWS_ENDPOINT_URL");
-	const char *region = ask->region ?: "us-east-1";
 	bool fips = environment_is_true("AWS_USE_FIPS_ENDPOINT");
 
 	if (url && !environment_is_true("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"))
 		return buf_adds(ret, url);
 	if (!ask->region && !fips)
 		return buf_adds(ret, "https://sts.amazonaws.com/");
-	return buf_addf(ret, "https://sts%s.%s.%s/", fips ? "-fips" : "", region,
-			s3_domain(region));
+	return buf_addf(ret, "https://sts%s.%s.%s/", fips ? "-fips" : "",
+			ask->region ?: "us-east-1", ask->domain);
 }
 
 static int read_role_answer(const char *body, struct credentials *ret, struct err *err)

@@ -48,11 +48,6 @@ static const struct partition *partition_of(const char *region)
 	return at;
 }
 
-const char *s3_domain(const char *region)
-{
-	return partition_of(region)->domain;
-}
-
 /* Up to the path. */
 static void add_base(struct buf *url, const struct s3_place *place, const char *host_bucket,
 		     size_t len)
@@ -69,7 +64,7 @@ static void add_base(struct buf *url, const struct s3_place *place, const char *
 	else
 		buf_addf(url, "https://%.*s%ss3%s%s.%s.%s", (int)len, host_bucket, dot,
 			 place->fips ? "-fips" : "", place->dualstack ? ".dualstack" : "",
-			 place->region, s3_domain(place->region));
+			 place->region, partition_of(place->region)->domain);
 }
 
 /* What Amazon has that looks like a bucket, and is asked in another way. */
@@ -402,9 +397,11 @@ int s3_auth_new(const char *name, const struct remote_settings *settings,
 	s3->settings = settings;
 	s3->google = ask.google;
 	r = find_place(s3, name, err);
-	ask.region = s3->asked_region;
-	if (r == 0)
+	if (r == 0) {
+		ask.region = s3->asked_region;
+		ask.domain = partition_of(s3->region)->domain;
 		r = s3_keys_join(remote, &ask, &s3->keys);
+	}
 	if (r < 0) {
 		s3_auth_free(&s3->auth);
 		return r;

@@ -46,6 +46,3 @@ struct s3_place {
 
 /* The caller frees it. Returns 0, -EINVAL or -ENOMEM. */
 int s3_url(const char *name, const struct s3_place *place, char **ret, struct err *err);
-
-/* The domain that the services of a region of Amazon are in. */
-const char *s3_domain(const char *region);

@@ -108,7 +108,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	SCOPE(credentials_release) struct credentials found = {0};
 	const struct remote_settings settings = REMOTE_DEFAULTS;
-	struct credentials_ask ask = {.fetch = fetched, .settings = &settings};
+	struct credentials_ask ask = {
+		.domain = "amazonaws.com", .fetch = fetched, .settings = &settings};
 	const uint8_t *text;
 	struct err err = {{0}};
 	char path[32];

@@ -67,6 +67,7 @@ static const char *found(const char *profile, const char *const *exchanges, int 
 	const struct credentials_ask ask = {.google = google,
 					    .profile = profile,
 					    .region = region,
+					    .domain = "amazonaws.com",
 					    .settings = &settings,
 					    .fetch = answer};
 

@@ -84,14 +84,15 @@ TEST(hosts_of_amazon_have_variants)
 
 TEST(each_partition_of_amazon_has_its_domain)
 {
-	static const char *const domains[][2] = {
-		{"eusc-de-east-1", "amazonaws.eu"},   {"us-iso-east-1", "c2s.ic.gov"},
-		{"us-isob-east-1", "sc2s.sgov.gov"},  {"us-isof-south-1", "csp.hci.ic.gov"},
-		{"eu-isoe-west-1", "cloud.adc-e.uk"}, {"us-gov-east-1", "amazonaws.com"},
-		{"cn-north-1", "amazonaws.com.cn"},   {"us-east-1", "amazonaws.com"}};
-
-	for (size_t i = 0; i < sizeof(domains) / sizeof(domains[0]); i++)
-		assert_string_equal(s3_domain(domains[i][0]), domains[i][1]);
+#define IN(region, domain) is_at("s3://b/k", AMAZON(region), "https://b.s3." region "." domain "/k")
+	IN("eusc-de-east-1", "amazonaws.eu");
+	IN("us-iso-east-1", "c2s.ic.gov");
+	IN("us-isob-east-1", "sc2s.sgov.gov");
+	IN("us-isof-south-1", "csp.hci.ic.gov");
+	IN("eu-isoe-west-1", "cloud.adc-e.uk");
+	IN("us-gov-east-1", "amazonaws.com");
+	IN("cn-north-1", "amazonaws.com.cn");
+	IN("us-east-1", "amazonaws.com");
 }
 
 TEST(what_looks_like_a_bucket_and_is_none_is_refused_by_name)

@@ -1,4 +1,5 @@
 #include "base/date.h"
+#include "base/reader_volumes.h"
 #include "base/scope.h"
 #include "pack/dataset_internal.h"
 #include "pack/image_kind.h"
@@ -79,7 +80,7 @@ int dataset_need_section(struct dataset *dataset, enum format_section section, s
 		return 0;
 	if (!dataset->packs)
 		return load_section(dataset, section, err);
-	r = dataset_gather_section(dataset, section, err);
+	r = dataset->packs->gather(dataset, section, err);
 	atomic_store_explicit(&dataset->loaded[section], r == 0, memory_order_release);
 	return r;
 }
@@ -178,6 +179,17 @@ int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, voi
 	return r;
 }
 
+static void packs_free(struct dataset_packs *packs)
+{
+	if (!packs)
+		return;
+	for (unsigned i = 0; i < packs->count; i++)
+		dataset_free(packs->all[i]);
+	free(packs->origins);
+	free(packs->firsts);
+	free(packs);
+}
+
 void dataset_free(struct dataset *dataset)
 {
 	if (!dataset)
@@ -188,11 +200,33 @@ void dataset_free(struct dataset *dataset)
 	for (size_t i = 0; i < sizeof(dataset->below) / sizeof(dataset->below[0]); i++)
 		reader_free(dataset->below[i]);
 	index_release(&dataset->index);
-	dataset_packs_free(dataset->packs);
+	packs_free(dataset->packs);
 	dataset_free(dataset->base);
 	free(dataset->name);
 	pthread_mutex_destroy(&dataset->lock);
 	free(dataset);
+}
+
+/* Several packs may be the base of a delta, and a delta one of several packs. */
+struct dataset *dataset_file_of(struct dataset *dataset, uint64_t extent)
+{
+	uint64_t offset =
+		extent < dataset->index.extents ? dataset_extent(dataset, extent).offset : 0;
+
+	while (dataset->packs || dataset->base) {
+		unsigned volume = reader_volumes_find(dataset->reader, offset);
+
+		if (dataset->base && volume)
+			break;
+		offset -= reader_volumes_start(dataset->reader, volume);
+		dataset = dataset->base ? dataset->base : dataset->packs->all[volume];
+	}
+	return dataset;
+}
+
+const char *dataset_pack_name(const struct dataset *dataset, uint64_t extent)
+{
+	return dataset_file_of((struct dataset *)dataset, extent)->name;
 }
 
 const struct dataset_info *dataset_info(const struct dataset *dataset)

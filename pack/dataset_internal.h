@@ -1,11 +1,11 @@
-/* What the files of a dataset share: dataset_open.c (opening), dataset.c (reading), keys.c
- * (verifying the keys), and dataset_merge.c (several packs) and delta.c, which are above them. */
+/* What the files of a dataset share: dataset.c (reading), keys.c (verifying the keys) and
+ * dataset_open.c (opening), and merge.c, dataset_merge.c (several packs) and delta.c, which are
+ * above them. */
 #pragma once
 
 #include "base/reader.h"
 #include "pack/dataset.h"
 #include "pack/index.h"
-#include "pack/merge.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -44,22 +44,19 @@ int dataset_need_section(struct dataset *dataset, enum format_section section, s
 int dataset_say_fault(const struct dataset *dataset, uint32_t entry, const char *damage,
 		      const char *text, dataset_fault_fn *found, void *context);
 
-/* --- of several packs: dataset_merge.c --- */
+/* --- of several packs --- */
 
 /* What a merged dataset keeps of its packs. */
 struct dataset_packs {
-	struct merge merge; /* its index is the dataset's */
+	/* Loads a section, as dataset_need_section(). Under the lock. */
+	int (*gather)(struct dataset *dataset, enum format_section section, struct err *err);
+	uint32_t *origins; /* of each entry: its number when those of all packs are counted */
+	uint64_t *firsts;  /* the number of each pack's first entry; one more at the end */
 	unsigned count;
 	struct dataset *all[];
 };
 
-/* As dataset_need_section() of the dataset of all, and of one of them, whose name err begins with.
- */
-int dataset_gather_section(struct dataset *dataset, enum format_section section, struct err *err);
-int dataset_need_of_pack(const struct dataset_packs *packs, unsigned i, enum format_section section,
-			 struct err *err);
 /* The dataset of the file that an extent is in: one of its packs, its base or itself. */
 struct dataset *dataset_file_of(struct dataset *dataset, uint64_t extent);
 /* Gives it a copy of the name. 0 or -ENOMEM. */
 int dataset_set_name(struct dataset *dataset, const char *name);
-void dataset_packs_free(struct dataset_packs *packs); /* NULL is fine */

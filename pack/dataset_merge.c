@@ -5,35 +5,17 @@
 #include "pack/dataset_internal.h"
 #include "pack/labels_join.h"
 #include "pack/made_names.h"
+#include "pack/merge.h"
 #include "pack/options.h"
 #include "pack/xxh3.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* --- merging ---------------------------------------------------------------------------------- */
-
-/* Takes the packs, and joins their readers. */
-static int take_packs(struct dataset *dataset, const struct dataset_merge_params *params)
+int dataset_set_name(struct dataset *dataset, const char *name)
 {
-	SCOPE_FREE struct reader **readers = calloc(params->count, sizeof(struct reader *));
-	struct dataset_packs *made =
-		calloc(1, sizeof(*made) + params->count * sizeof(made->all[0]));
-	int r;
-
-	dataset->packs = made;
-	if (!made || !readers)
-		return -ENOMEM;
-	for (; made->count < params->count; made->count++) {
-		const struct dataset_pack *pack = &params->packs[made->count];
-
-		if (dataset_set_name(pack->dataset, pack->name) < 0)
-			return -ENOMEM;
-		made->all[made->count] = pack->dataset;
-		readers[made->count] = pack->dataset->reader;
-	}
-	r = reader_volumes_new(readers, made->count, &dataset->reader);
-	dataset->index_reader = dataset->reader;
-	return r;
+	free(dataset->name);
+	dataset->name = strdup(name);
+	return dataset->name ? 0 : -ENOMEM;
 }
 
 static int compare_packs(const struct dataset_pack *a, const struct dataset_pack *b)
@@ -71,14 +53,7 @@ int dataset_merge_check(const struct dataset_pack *packs, unsigned count, struct
 	return 0;
 }
 
-int dataset_need_of_pack(const struct dataset_packs *packs, unsigned i, enum format_section section,
-			 struct err *err)
-{
-	struct err reason = {0};
-	int r = dataset_need_section(packs->all[i], section, &reason);
-
-	return r < 0 ? err_set(err, r, "%s: %s", packs->all[i]->name, err_text(&reason, r)) : 0;
-}
+/* --- sections that are loaded later ----------------------------------------------------------- */
 
 /* Drops a section: it will be loaded again when it is needed. */
 static void forget_section(struct dataset *dataset, enum format_section section)
@@ -86,6 +61,81 @@ static void forget_section(struct dataset *dataset, enum format_section section)
 	free(dataset->index.sections[section].data);
 	dataset->index.sections[section] = (struct index_section){0};
 	atomic_store(&dataset->loaded[section], false);
+}
+
+/* The rows come from the packs: one an entry, or of checksums one an extent. */
+static void gather_rows(struct dataset *dataset, enum format_section section)
+{
+	const struct dataset_packs *packs = dataset->packs;
+	uint64_t row = 0;
+
+	for (uint32_t e = 0; e < dataset->index.entries; e++) {
+		uint32_t entry;
+		unsigned pack = merge_pack_of(packs, packs->origins[e], &entry);
+		const struct index *index = &packs->all[pack]->index;
+		uint64_t first = entry, count = 1;
+
+		if (section == SECTION_CHECKSUMS) {
+			count = format_is_file(index_kind(&dataset->index, e))
+					? format_extents(index_get(index, SECTION_SIZE, entry))
+					: 0;
+			first = count ? index_first_extent(index, entry) : 0;
+		}
+		for (uint64_t i = 0; i < count; i++)
+			index_put(&dataset->index, section, row++,
+				  index_get(index, section, first + i));
+	}
+}
+
+static int gather_section(struct dataset *dataset, enum format_section section, struct err *err)
+{
+	struct dataset_packs *packs = dataset->packs;
+	uint64_t width = 1;
+	int r = 0;
+
+	for (unsigned i = 0; i < packs->count; i++)
+		dataset_will_load(packs->all[i], section);
+	for (unsigned i = 0; r == 0 && i < packs->count; i++)
+		r = merge_need_section(packs, i, section, err);
+	for (unsigned i = 0; r == 0 && i < packs->count; i++)
+		width = max(width, packs->all[i]->index.sections[section].width);
+	if (r == 0)
+		r = index_section_alloc(&dataset->index.sections[section],
+					section == SECTION_CHECKSUMS ? dataset->index.extents
+								     : dataset->index.entries,
+					(uint32_t)width);
+	if (r == 0)
+		gather_rows(dataset, section);
+	for (unsigned i = 0; i < packs->count; i++)
+		forget_section(packs->all[i], section);
+	return r;
+}
+
+/* --- merging ---------------------------------------------------------------------------------- */
+
+/* Takes the packs, and joins their readers. */
+static int take_packs(struct dataset *dataset, const struct dataset_merge_params *params)
+{
+	SCOPE_FREE struct reader **readers = calloc(params->count, sizeof(struct reader *));
+	struct dataset_packs *made =
+		calloc(1, sizeof(*made) + params->count * sizeof(made->all[0]));
+	int r;
+
+	dataset->packs = made;
+	if (!made || !readers)
+		return -ENOMEM;
+	made->gather = gather_section;
+	for (; made->count < params->count; made->count++) {
+		const struct dataset_pack *pack = &params->packs[made->count];
+
+		if (dataset_set_name(pack->dataset, pack->name) < 0)
+			return -ENOMEM;
+		made->all[made->count] = pack->dataset;
+		readers[made->count] = pack->dataset->reader;
+	}
+	r = reader_volumes_new(readers, made->count, &dataset->reader);
+	dataset->index_reader = dataset->reader;
+	return r;
 }
 
 /* --- what describes the whole ----------------------------------------------------------------- */
@@ -181,11 +231,9 @@ static int merge_datasets(struct dataset *dataset, const struct dataset_merge_pa
 	for (unsigned i = 0; r == 0 && i < params->count; i++)
 		r = renames_sort(&renames[i]);
 	if (r == 0)
-		r = merge_init(&dataset->packs->merge, dataset, params, renames, select, err);
+		r = merge_indexes(dataset, params, renames, select, err);
 	if (r < 0)
 		return r;
-	dataset->index = dataset->packs->merge.index;
-	dataset->packs->merge.index = (struct index){0};
 	r = describe_merged(dataset, params, &labels);
 	/* The merged index replaces these. Gathering checksums still needs the kinds and sizes of
 	 * each pack. */
@@ -216,99 +264,5 @@ int dataset_merge(const struct dataset_merge_params *params, struct dataset **re
 	for (unsigned i = 0; dataset->packs && i < dataset->packs->count; i++)
 		dataset->packs->all[i] = NULL; /* they stay the caller's */
 	dataset_free(dataset);
-	return r;
-}
-
-/* --- what a dataset of several packs does otherwise
- * ----------------------------------------------- */
-
-void dataset_packs_free(struct dataset_packs *packs)
-{
-	if (!packs)
-		return;
-	for (unsigned i = 0; i < packs->count; i++)
-		dataset_free(packs->all[i]);
-	merge_release(&packs->merge);
-	free(packs);
-}
-
-/* --- the file of an extent -------------------------------------------------------------------- */
-
-int dataset_set_name(struct dataset *dataset, const char *name)
-{
-	free(dataset->name);
-	dataset->name = strdup(name);
-	return dataset->name ? 0 : -ENOMEM;
-}
-
-/* Several packs may be the base of a delta, and a delta one of several packs. */
-struct dataset *dataset_file_of(struct dataset *dataset, uint64_t extent)
-{
-	uint64_t offset =
-		extent < dataset->index.extents ? dataset_extent(dataset, extent).offset : 0;
-
-	while (dataset->packs || dataset->base) {
-		unsigned volume = reader_volumes_find(dataset->reader, offset);
-
-		if (dataset->base && volume)
-			break;
-		offset -= reader_volumes_start(dataset->reader, volume);
-		dataset = dataset->base ? dataset->base : dataset->packs->all[volume];
-	}
-	return dataset;
-}
-
-const char *dataset_pack_name(const struct dataset *dataset, uint64_t extent)
-{
-	return dataset_file_of((struct dataset *)dataset, extent)->name;
-}
-
-/* --- sections that are loaded later ----------------------------------------------------------- */
-
-/* The rows come from the packs: one an entry, or of checksums one an extent. */
-static void gather_rows(struct dataset *dataset, enum format_section section)
-{
-	const struct dataset_packs *packs = dataset->packs;
-	uint64_t row = 0;
-
-	for (uint32_t e = 0; e < dataset->index.entries; e++) {
-		uint32_t entry;
-		unsigned pack = merge_pack_of(&packs->merge, packs->merge.origins[e], &entry);
-		const struct index *index = &packs->all[pack]->index;
-		uint64_t first = entry, count = 1;
-
-		if (section == SECTION_CHECKSUMS) {
-			count = format_is_file(index_kind(&dataset->index, e))
-					? format_extents(index_get(index, SECTION_SIZE, entry))
-					: 0;
-			first = count ? index_first_extent(index, entry) : 0;
-		}
-		for (uint64_t i = 0; i < count; i++)
-			index_put(&dataset->index, section, row++,
-				  index_get(index, section, first + i));
-	}
-}
-
-int dataset_gather_section(struct dataset *dataset, enum format_section section, struct err *err)
-{
-	struct dataset_packs *packs = dataset->packs;
-	uint64_t width = 1;
-	int r = 0;
-
-	for (unsigned i = 0; i < packs->count; i++)
-		dataset_will_load(packs->all[i], section);
-	for (unsigned i = 0; r == 0 && i < packs->count; i++)
-		r = dataset_need_of_pack(packs, i, section, err);
-	for (unsigned i = 0; r == 0 && i < packs->count; i++)
-		width = max(width, packs->all[i]->index.sections[section].width);
-	if (r == 0)
-		r = index_section_alloc(&dataset->index.sections[section],
-					section == SECTION_CHECKSUMS ? dataset->index.extents
-								     : dataset->index.entries,
-					(uint32_t)width);
-	if (r == 0)
-		gather_rows(dataset, section);
-	for (unsigned i = 0; i < packs->count; i++)
-		forget_section(packs->all[i], section);
 	return r;
 }

@@ -28,6 +28,6 @@ struct dataset_merge_params {
  * sentence where two are the same pack in one folder. What repeats nothing may come twice: a pack
  * without files, such as one node of many may make, and a delta that changes nothing. */
 int dataset_merge_check(const struct dataset_pack *packs, unsigned count, struct err *err);
-/* The merged dataset owns the datasets, unless it fails. Returns 0, or as merge_init(). err has a
- * sentence that names the packs. */
+/* The merged dataset owns the datasets, unless it fails. Returns 0, or as merge_indexes(). err has
+ * a sentence that names the packs. */
 int dataset_merge(const struct dataset_merge_params *params, struct dataset **ret, struct err *err);

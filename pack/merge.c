@@ -8,6 +8,7 @@
  *
  * What goes below a folder "a/b" has two parts that are in no pack: one with the only child "a",
  * and one with the only child "b". */
+#include "pack/merge.h"
 #include "base/bytes.h"
 #include "base/reader_volumes.h"
 #include "base/scope.h"
@@ -57,11 +58,11 @@ struct conflict {
 };
 
 struct merging {
-	const struct dataset *dataset;
+	struct dataset *dataset;
+	struct dataset_packs *packs; /* its */
 	const struct dataset_merge_params *params;
 	const struct renames *renames;
 	struct select *select;
-	struct merge *merge;
 	struct merge_row *rows;
 	uint32_t count;
 	uint32_t *at;		   /* the row of each origin, plus 1; 0: none */
@@ -83,15 +84,24 @@ static void merging_release(struct merging *m)
 
 static const struct index *index_of(const struct merging *m, unsigned pack)
 {
-	return &m->dataset->packs->all[pack]->index;
+	return &m->packs->all[pack]->index;
 }
 
-unsigned merge_pack_of(const struct merge *merge, uint32_t origin, uint32_t *ret_entry)
+unsigned merge_pack_of(const struct dataset_packs *packs, uint32_t origin, uint32_t *ret_entry)
 {
-	size_t pack = search_last(merge->firsts, merge->count, sizeof(*merge->firsts), origin);
+	size_t pack = search_last(packs->firsts, packs->count, sizeof(*packs->firsts), origin);
 
-	*ret_entry = origin - (uint32_t)merge->firsts[pack];
+	*ret_entry = origin - (uint32_t)packs->firsts[pack];
 	return (unsigned)pack;
+}
+
+int merge_need_section(const struct dataset_packs *packs, unsigned i, enum format_section section,
+		       struct err *err)
+{
+	struct err reason = {0};
+	int r = dataset_need_section(packs->all[i], section, &reason);
+
+	return r < 0 ? err_set(err, r, "%s: %s", packs->all[i]->name, err_text(&reason, r)) : 0;
 }
 
 /* --- the children of one part ----------------------------------------------------------------- */
@@ -183,7 +193,7 @@ static void note_conflict(struct merging *m, uint32_t row, const struct part *an
 	if (m->conflict.count++)
 		return;
 	m->conflict.row = row;
-	m->conflict.pack = merge_pack_of(m->merge, m->rows[row].origin, &entry);
+	m->conflict.pack = merge_pack_of(m->packs, m->rows[row].origin, &entry);
 	m->conflict.another = another->pack;
 	m->conflict.folder = folder;
 }
@@ -191,9 +201,8 @@ static void note_conflict(struct merging *m, uint32_t row, const struct part *an
 /* Whether two entries that are not folders are the same file: 1, 0 or -errno. */
 static int same_file(struct merging *m, uint32_t origin, const struct part *another)
 {
-	const struct dataset_packs *packs = m->dataset->packs;
 	uint32_t x, y = another->entry;
-	unsigned pack = merge_pack_of(m->merge, origin, &x);
+	unsigned pack = merge_pack_of(m->packs, origin, &x);
 	const struct index *a = index_of(m, pack), *b = index_of(m, another->pack);
 	int r;
 
@@ -206,9 +215,9 @@ static int same_file(struct merging *m, uint32_t origin, const struct part *anot
 		return memcmp(a->sections[SECTION_TARGETS].data + index_get(a, SECTION_START, x),
 			      b->sections[SECTION_TARGETS].data + index_get(b, SECTION_START, y),
 			      index_get(a, SECTION_SIZE, x)) == 0;
-	r = dataset_need_of_pack(packs, pack, SECTION_CHECKSUMS, m->err);
+	r = merge_need_section(m->packs, pack, SECTION_CHECKSUMS, m->err);
 	if (r == 0)
-		r = dataset_need_of_pack(packs, another->pack, SECTION_CHECKSUMS, m->err);
+		r = merge_need_section(m->packs, another->pack, SECTION_CHECKSUMS, m->err);
 	return r < 0 ? r : index_same_checksums(a, x, b, y);
 }
 
@@ -220,7 +229,7 @@ static int add_row(struct merging *m, const struct cursor *top, uint32_t parent)
 	const struct part part = child_of(top);
 	struct folder folder = {.row = m->count, .first = BUF_COUNT(&m->parts, part), .count = 1};
 	/* Of a part above the root of a pack, that root. */
-	uint32_t origin = (uint32_t)m->merge->firsts[part.pack] + part.entry;
+	uint32_t origin = (uint32_t)m->packs->firsts[part.pack] + part.entry;
 	struct merge_row *row = &m->rows[m->count++];
 
 	*row = (struct merge_row){.name = top->name,
@@ -431,10 +440,9 @@ static int reserve_rows(struct merging *m)
 	const struct dataset_merge_params *params = m->params;
 	uint64_t entries = 0, rows = 1;
 
-	m->merge->count = params->count;
-	m->merge->firsts = calloc(params->count + (size_t)1, sizeof(*m->merge->firsts));
+	m->packs->firsts = calloc(params->count + (size_t)1, sizeof(*m->packs->firsts));
 	m->heap = calloc(params->count, sizeof(*m->heap));
-	if (!m->merge->firsts || !m->heap)
+	if (!m->packs->firsts || !m->heap)
 		return -ENOMEM;
 	for (unsigned i = 0; i < params->count; i++) {
 		entries += index_of(m, i)->entries;
@@ -444,7 +452,7 @@ static int reserve_rows(struct merging *m)
 		if (rows > UINT32_MAX)
 			return err_set(m->err, -EOVERFLOW, "more than %u files and folders",
 				       UINT32_MAX);
-		m->merge->firsts[i + 1] = entries;
+		m->packs->firsts[i + 1] = entries;
 	}
 	m->rows = calloc(rows, sizeof(*m->rows));
 	m->at = calloc(entries, sizeof(*m->at));
@@ -461,9 +469,9 @@ static int reserve_rows(struct merging *m)
 static uint32_t refers_to(const struct merging *m, uint32_t origin)
 {
 	uint32_t entry;
-	unsigned pack = merge_pack_of(m->merge, origin, &entry);
+	unsigned pack = merge_pack_of(m->packs, origin, &entry);
 
-	return (uint32_t)m->merge->firsts[pack] +
+	return (uint32_t)m->packs->firsts[pack] +
 	       (uint32_t)index_get(index_of(m, pack), SECTION_START, entry);
 }
 
@@ -481,7 +489,7 @@ static void replace_missing(struct merging *m, enum format_kind kind)
 		if (m->at[target])
 			continue;
 		m->at[target] = i + 1;
-		pack = merge_pack_of(m->merge, target, &entry);
+		pack = merge_pack_of(m->packs, target, &entry);
 		row->place = target;
 		row->kind = (uint8_t)index_kind(index_of(m, pack), entry);
 		if (kind == FORMAT_HARDLINK)
@@ -494,7 +502,7 @@ static struct index_row merge_row_of(const void *context, uint32_t number)
 	const struct merging *m = context;
 	const struct merge_row *row = &m->rows[number];
 	uint32_t entry;
-	unsigned pack = merge_pack_of(m->merge, row->place, &entry);
+	unsigned pack = merge_pack_of(m->packs, row->place, &entry);
 	const struct index *of = index_of(m, pack);
 	uint64_t offset = reader_volumes_start(m->dataset->reader, pack);
 	uint64_t start = index_get(of, SECTION_START, entry);
@@ -533,11 +541,11 @@ static struct index_row merge_row_of(const void *context, uint32_t number)
 static int merge_index(struct merging *m)
 {
 	const struct index_rows all = {.count = m->count, .row = merge_row_of, .context = m};
-	struct merge *merge = m->merge;
+	struct dataset_packs *packs = m->packs;
 	int r;
 
-	merge->origins = calloc(m->count, sizeof(*merge->origins));
-	if (!merge->origins)
+	packs->origins = calloc(m->count, sizeof(*packs->origins));
+	if (!packs->origins)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < m->count; i++)
 		m->at[m->rows[i].origin] = i + 1;
@@ -550,24 +558,22 @@ static int merge_index(struct merging *m)
 		parent->children++;
 	}
 	for (uint32_t i = 0; i < m->count; i++)
-		merge->origins[i] = m->rows[i].origin;
-	r = index_rows_make(&all, SECTION_CHECKSUMS, &merge->index);
-	return r < 0 ? r : index_check(&merge->index, UINT64_MAX, m->err);
+		packs->origins[i] = m->rows[i].origin;
+	r = index_rows_make(&all, SECTION_CHECKSUMS, &m->dataset->index);
+	return r < 0 ? r : index_check(&m->dataset->index, UINT64_MAX, m->err);
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-int merge_init(struct merge *ret, const struct dataset *dataset,
-	       const struct dataset_merge_params *params, const struct renames *renames,
-	       struct select *select, struct err *err)
+int merge_indexes(struct dataset *dataset, const struct dataset_merge_params *params,
+		  const struct renames *renames, struct select *select, struct err *err)
 {
-	struct merge merge = {0};
 	SCOPE(merging_release)
 	struct merging m = {.dataset = dataset,
+			    .packs = dataset->packs,
 			    .params = params,
 			    .renames = renames,
 			    .select = select,
-			    .merge = &merge,
 			    .err = err};
 	int r = reserve_rows(&m);
 
@@ -577,19 +583,5 @@ int merge_init(struct merge *ret, const struct dataset *dataset,
 		r = refuse_conflicts(&m);
 	if (r == 0 && select)
 		r = drop_rows(&m);
-	if (r == 0)
-		r = merge_index(&m);
-	if (r < 0)
-		merge_release(&merge);
-	else
-		*ret = merge;
-	return r;
-}
-
-void merge_release(struct merge *merge)
-{
-	index_release(&merge->index);
-	free(merge->origins);
-	free(merge->firsts);
-	*merge = (struct merge){0};
+	return r < 0 ? r : merge_index(&m);
 }

@@ -16,23 +16,18 @@
 
 struct dataset;
 struct dataset_merge_params;
-
-struct merge {
-	struct index index;
-	uint32_t *origins; /* of each entry */
-	uint64_t *firsts;  /* the number of each pack's first entry; one more at the end */
-	unsigned count;	   /* packs */
-};
+struct dataset_packs;
 
 /* Of the packs of a dataset, whose indexes are checked and have their offsets, and whose readers
- * are joined. `renames` has one of each pack; `select` may be NULL: everything. Loads checksums to
- * compare files with the same path. Returns 0; -EEXIST (two packs have different files, or a file
- * and a folder, at one path); -ENOENT (nothing was selected); -EOVERFLOW (more entries than 32 bits
- * can count); -ENOMEM; -EBADMSG. */
-int merge_init(struct merge *merge, const struct dataset *dataset,
-	       const struct dataset_merge_params *params, const struct renames *renames,
-	       struct select *select, struct err *err);
-void merge_release(struct merge *merge);
+ * are joined: its index, with the origins. `renames` has one of each pack; `select` may be NULL:
+ * everything. Loads checksums to compare files with the same path. Returns 0; -EEXIST (two packs
+ * have different files, or a file and a folder, at one path); -ENOENT (nothing was selected);
+ * -EOVERFLOW (more entries than 32 bits can count); -ENOMEM; -EBADMSG. */
+int merge_indexes(struct dataset *dataset, const struct dataset_merge_params *params,
+		  const struct renames *renames, struct select *select, struct err *err);
 
 /* The pack that an origin is in; *ret_entry is its entry there. */
-unsigned merge_pack_of(const struct merge *merge, uint32_t origin, uint32_t *ret_entry);
+unsigned merge_pack_of(const struct dataset_packs *packs, uint32_t origin, uint32_t *ret_entry);
+/* As dataset_need_section() of one of them, whose name err begins with. */
+int merge_need_section(const struct dataset_packs *packs, unsigned i, enum format_section section,
+		       struct err *err);

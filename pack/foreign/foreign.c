@@ -25,6 +25,7 @@ struct opening {
 	struct dataset_readers readers; /* `index` is NULL until it has one; then so is `extra` */
 	struct index_extra extra;
 	struct foreign_source source;
+	struct maker *maker; /* that looks it through; NULL: there is none yet */
 	struct foreign_tree tree;
 	struct index_key key;
 	const struct foreign_settings *settings;
@@ -33,17 +34,16 @@ struct opening {
 
 /* --- which format ----------------------------------------------------------------------------- */
 
-static int find_format(struct foreign_source *source, const struct maker_format **ret,
-		       struct err *err)
+static int find_format(struct opening *o, const struct maker_format **ret, struct err *err)
 {
 	int r = 0;
 
-	if (!source->maker && !source->settings->schema)
-		r = unsupported_tell(source, err);
-	if (r == 0 && !source->maker)
-		r = maker_begin(source, &source->maker, err);
+	if (!o->maker && !o->settings->schema)
+		r = unsupported_tell(&o->source, err);
+	if (r == 0 && !o->maker)
+		r = maker_begin(&o->source, &o->maker, err);
 	if (r == 0)
-		*ret = maker_format(source->maker);
+		*ret = maker_format(o->maker);
 	return r;
 }
 
@@ -100,13 +100,13 @@ static int make_index(struct opening *o, struct reader **ret, struct err *err)
 {
 	struct foreign_tree *tree = &o->tree;
 	const struct maker_format *format = NULL;
-	int r = find_format(&o->source, &format, err);
+	int r = find_format(o, &format, err);
 
 	if (r == 0)
 		r = foreign_settings_check(o->settings, format->takes, format->name, err);
 	if (r == 0) {
 		say_reads(tree, format);
-		r = maker_scan(o->source.maker, tree, err);
+		r = maker_scan(o->maker, tree, err);
 		r = foreign_check_unchanged(&o->source, r, err);
 	}
 	if (r == 0 && tree->rows.len == 0 && !(o->settings->watch && format->archive))
@@ -245,7 +245,7 @@ static int take_copy(struct opening *o, struct err *err)
 
 	if (!watch || !watch->copy || !o->source.window.remote || o->source.walker)
 		return 0;
-	r = find_format(&o->source, &format, err);
+	r = find_format(o, &format, err);
 	if (r < 0 || !format->streamed)
 		return r == -ENOMSG ? 0 : r;
 	r = watch->copy(watch->context, *container, o->source.shown, &copy, err);
@@ -324,7 +324,7 @@ static int open_foreign(struct opening *o, const char *path, bool decompressed,
 		r = foreign_tree_init(&o->tree, source, err);
 	/* Who watches is told of an archive each time. */
 	if (r == 0 && o->settings->watch) {
-		r = find_format(source, &format, err);
+		r = find_format(o, &format, err);
 		if (r == 0 && format->archive) {
 			source->in_memory = true;
 			o->settings->watch->archive = true;
@@ -348,6 +348,7 @@ static int open_foreign(struct opening *o, const char *path, bool decompressed,
 static void opening_release(struct opening *o)
 {
 	foreign_tree_release(&o->tree);
+	maker_free(o->maker);
 	foreign_source_release(&o->source);
 	index_extra_release(&o->extra);
 	dataset_readers_release(&o->readers);

@@ -19,7 +19,7 @@
 int foreign_open(const char *name, const struct foreign_settings *settings, struct dataset **ret,
 		 struct err *err);
 
-/* Writes the index of such a file to a path, to be published: pack/foreign/index_published.h. The
+/* Writes the index of such a file to a path, to be published: pack/foreign/index_published.c. The
  * settings must have `checking`. Returns as foreign_open(), or -EEXIST: it is a pack, or there is
  * something else at the path. */
 int foreign_publish(const char *name, const struct foreign_settings *settings, const char *path,

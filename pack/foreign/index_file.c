@@ -214,8 +214,6 @@ struct iovec index_whole_seal(struct index_whole *whole)
 	return (struct iovec){whole->bytes.data, whole->bytes.len};
 }
 
-/* --- finding ---------------------------------------------------------------------------------- */
-
 static int read_blob(struct reader *index, uint64_t offset, uint64_t len, struct buf *ret)
 {
 	int r = len > SIZE_MAX / 2 ? -EBADMSG : buf_reserve(ret, len);
@@ -227,7 +225,7 @@ static int read_blob(struct reader *index, uint64_t offset, uint64_t len, struct
 	return r == -ENODATA ? -EBADMSG : r;
 }
 
-static int read_options(struct reader *reader, struct buf *ret)
+int index_options_read(struct reader *reader, struct buf *ret)
 {
 	struct format_super super;
 	const struct format_section_ref *options = &super.sections[SECTION_OPTIONS];
@@ -236,49 +234,6 @@ static int read_options(struct reader *reader, struct buf *ret)
 	if (r == 0)
 		r = read_blob(reader, options->offset, options->bytes, ret);
 	return r < 0 ? r : buf_add(ret, "", 1);
-}
-
-/* `ret_changed`: one is of the file as it was before. */
-static int find_own(const struct foreign_tree *tree, const struct index_key *key,
-		    struct reader **ret, bool *ret_changed)
-{
-	size_t container = strcspn(key->text, "\n");
-
-	*ret_changed = false;
-	for (unsigned place = 0; place < INDEX_PLACES; place++) {
-		SCOPE(buf_release) struct buf name = BUF_INIT, options = BUF_INIT;
-		SCOPE(reader_release) struct reader *reader = NULL;
-
-		if (index_place_name(tree, place, &name) < 0 ||
-		    reader_file_open(name.data, &reader) < 0 ||
-		    !index_place_is_trusted(tree, place, name.data, reader) ||
-		    read_options(reader, &options) != 0)
-			continue;
-		if (strncmp(options.data, key->text, strlen(key->text)) == 0 &&
-		    index_published_counts(tree, options.data) &&
-		    (foreign_is_lone(tree->source) ||
-		     foreign_beside_is(tree->source, options.data))) {
-			*ret = steal_ptr(&reader);
-			return 0;
-		}
-		*ret_changed |= strncmp(options.data, key->text, container) != 0;
-	}
-	return -ENOENT;
-}
-
-int index_file_find(const struct foreign_tree *tree, const struct index_key *key,
-		    struct reader **ret)
-{
-	const struct foreign_source *source = tree->source;
-	bool changed = false;
-
-	if (source->in_memory)
-		return -ENOENT;
-	if (find_own(tree, key, ret, &changed) == 0)
-		return 0;
-	return source->settings->unpublished || foreign_is_lone(source)
-		       ? -ENOENT
-		       : index_published_take(tree, key, changed, ret);
 }
 
 /* --- what is beside the sections -------------------------------------------------------------- */
@@ -347,7 +302,7 @@ int index_extra_read(struct reader *index, struct index_extra *ret)
 	struct reader_identity identity;
 	const char *line;
 	uint64_t hash;
-	int r = read_options(index, &options);
+	int r = index_options_read(index, &options);
 
 	if (r == 0)
 		r = reader_identity(index, &identity);

@@ -17,7 +17,7 @@
  *	scans         number of the scripts' state: SCANS of index_file.c
  *	settings      a hash of what was asked for, with the text of --classes and --names
  *	object        of a URL: a hash of its strong ETag, or else of Last-Modified
- *	published     of one that a publisher made: pack/foreign/index_published.h
+ *	published     of one that a publisher made: pack/foreign/index_published.c
  *	format        name of the format
  *	beside        end of the name of a file beside it that was read, and a hash of its bytes
  *	members       of a folder or a prefix: rows and bytes of text of the table, a hash of both,

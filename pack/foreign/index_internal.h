@@ -1,5 +1,5 @@
-/* What the files of index_file.h share: the places where an index is kept, the index as a whole, in
- * memory, to be changed and written anew, and that of a publisher (index_published.c). */
+/* What the files of index_file.h share: the places where an index is kept, and the index as a
+ * whole, in memory, to be changed and written anew. */
 #pragma once
 
 #include "pack/foreign/index_file.h"
@@ -33,6 +33,9 @@ int index_place_keep(const struct foreign_tree *tree, const struct iovec *parts,
 
 /* --- the index as a whole --------------------------------------------------------------------- */
 
+/* Appends the options of an index, with a NUL. As index_whole_read(). */
+int index_options_read(struct reader *reader, struct buf *ret);
+
 struct index_whole {
 	struct buf bytes;
 	struct format_super super; /* not in the bytes until index_whole_seal() */
@@ -58,12 +61,3 @@ struct iovec index_whole_seal(struct index_whole *whole);
 void index_make_id(struct format_super *super);
 /* The hash of the text and the rows in the line `extra`. */
 uint64_t index_extra_hash(const struct buf *text, const struct buf *rows);
-
-/* --- that of a publisher ---------------------------------------------------------------------- */
-
-/* `changed`: one of our own is of the file as it was before. Returns 0, or -ENOENT: there is none
- * that is of use. If there is one, a notice says why not. */
-int index_published_take(const struct foreign_tree *tree, const struct index_key *key, bool changed,
-			 struct reader **ret);
-/* Whether an index with these options is our own, or was taken and still counts. */
-bool index_published_counts(const struct foreign_tree *tree, const char *options);

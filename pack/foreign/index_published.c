@@ -130,8 +130,8 @@ static int open_published(const struct foreign_tree *tree, struct reader **ret)
 	return r;
 }
 
-int index_published_take(const struct foreign_tree *tree, const struct index_key *key, bool changed,
-			 struct reader **ret)
+static int take_published(const struct foreign_tree *tree, const struct index_key *key,
+			  bool changed, struct reader **ret)
 {
 	const struct foreign_source *source = tree->source;
 	uint64_t most = min(max(source->size / 4, BYTES_LEAST), BYTES_MOST);
@@ -163,7 +163,7 @@ int index_published_take(const struct foreign_tree *tree, const struct index_key
 	return -ENOENT;
 }
 
-bool index_published_counts(const struct foreign_tree *tree, const char *options)
+static bool published_counts(const struct foreign_tree *tree, const char *options)
 {
 	const char *line = strstr(options, "\npublished=");
 	SCOPE(reader_release) struct reader *reader = NULL;
@@ -178,6 +178,51 @@ bool index_published_counts(const struct foreign_tree *tree, const char *options
 		return false;
 	snprintf(state, sizeof(state), TAKEN, now.size, now.written);
 	return strncmp(line + 1, state, strlen(state)) == 0;
+}
+
+/* --- finding ---------------------------------------------------------------------------------- */
+
+/* `ret_changed`: one is of the file as it was before. */
+static int find_own(const struct foreign_tree *tree, const struct index_key *key,
+		    struct reader **ret, bool *ret_changed)
+{
+	size_t container = strcspn(key->text, "\n");
+
+	*ret_changed = false;
+	for (unsigned place = 0; place < INDEX_PLACES; place++) {
+		SCOPE(buf_release) struct buf name = BUF_INIT, options = BUF_INIT;
+		SCOPE(reader_release) struct reader *reader = NULL;
+
+		if (index_place_name(tree, place, &name) < 0 ||
+		    reader_file_open(name.data, &reader) < 0 ||
+		    !index_place_is_trusted(tree, place, name.data, reader) ||
+		    index_options_read(reader, &options) != 0)
+			continue;
+		if (strncmp(options.data, key->text, strlen(key->text)) == 0 &&
+		    published_counts(tree, options.data) &&
+		    (foreign_is_lone(tree->source) ||
+		     foreign_beside_is(tree->source, options.data))) {
+			*ret = steal_ptr(&reader);
+			return 0;
+		}
+		*ret_changed |= strncmp(options.data, key->text, container) != 0;
+	}
+	return -ENOENT;
+}
+
+int index_file_find(const struct foreign_tree *tree, const struct index_key *key,
+		    struct reader **ret)
+{
+	const struct foreign_source *source = tree->source;
+	bool changed = false;
+
+	if (source->in_memory)
+		return -ENOENT;
+	if (find_own(tree, key, ret, &changed) == 0)
+		return 0;
+	return source->settings->unpublished || foreign_is_lone(source)
+		       ? -ENOENT
+		       : take_published(tree, key, changed, ret);
 }
 
 /* --- publishing ------------------------------------------------------------------------------- */

@@ -5,7 +5,6 @@
 #include "base/notices.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/foreign/maker.h"
 #include "pack/xxh3.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -84,7 +83,6 @@ int foreign_source_move(struct foreign_source *source, struct reader *copy)
 
 void foreign_source_release(struct foreign_source *source)
 {
-	maker_free(source->maker);
 	walker_free(source->walker);
 	window_release(&source->window);
 	buf_release(&source->beside);

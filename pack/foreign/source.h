@@ -20,7 +20,6 @@ struct foreign_source {
 	char *shown;   /* as the user named it, without what is secret: for messages */
 	uint64_t size; /* bytes */
 	const struct foreign_settings *settings;
-	struct maker *maker;   /* that looks it through; NULL: there is none yet */
 	struct walker *walker; /* of an LMDB; NULL: it is none */
 
 	struct buf beside;    /* lines "beside=END HASH" of what foreign_read_beside() has read */

@@ -7,84 +7,46 @@
  * Where the file or the user has a list of all classes, the list decides, so that all files of a
  * set have the same folders, whichever classes are in them. Elsewhere names come with the records,
  * and all records decide, once they are known. */
-#include "base/bytes.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "pack/foreign/tree_internal.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* --- lists ------------------------------------------------------------------------------------ */
+/* --- order ------------------------------------------------------------------------------------ */
 
-static size_t class_count(const struct foreign_tree *tree)
+/* A slash sorts before any other character: then the paths below a folder follow it, and siblings
+ * are in the order of their names. */
+static int compare_rows(const void *a, const void *b, void *tree)
 {
-	return BUF_COUNT(&tree->classes.items, struct foreign_text);
-}
+	const struct tree_row *x = a, *y = b;
+	const char *paths = ((const struct foreign_tree *)tree)->paths.data;
+	const char *p = paths + x->path, *q = paths + y->path;
 
-struct foreign_text tree_item(const struct tree_list *list, uint64_t number)
-{
-	const struct foreign_text *items = BUF_ITEMS(&list->items, const struct foreign_text);
-
-	return number < BUF_COUNT(&list->items, *items) ? items[number] : (struct foreign_text){0};
-}
-
-void tree_choose_folders(struct foreign_tree *tree)
-{
-	const struct foreign_text *names =
-		BUF_ITEMS(&tree->classes.items, const struct foreign_text);
-	int choice = tree->source->settings->class_folders;
-	bool sorted = true;
-
-	for (size_t i = 1; sorted && i < class_count(tree); i++)
-		sorted = bytes_compare(names[i - 1].data, names[i - 1].len, names[i].data,
-				       names[i].len) < 0;
-	tree->style.asked = choice != FOREIGN_FOLDERS_AUTO;
-	tree->style.numbered =
-		choice == FOREIGN_FOLDERS_NUMBERS || (choice == FOREIGN_FOLDERS_AUTO && !sorted);
-	tree->style.listed = class_count(tree) > 0;
-	tree->style.width = labels_width((int64_t)class_count(tree) - 1);
-}
-
-int foreign_tree_classes(struct foreign_tree *tree, const struct foreign_text *names, size_t count)
-{
-	struct tree_list *list = &tree->classes;
-	size_t bytes = 0;
-	int r = 0;
-
-	if (list->name || list->items.len || count == 0)
-		return 0;
-	for (size_t i = 0; i < count; i++)
-		bytes += names[i].len;
-	r = buf_reserve(&list->text, bytes + 1); /* so that items stay where they are */
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		const struct foreign_text item = {list->text.data + list->text.len, names[i].len};
-
-		buf_add(&list->text, names[i].data, names[i].len);
-		r = buf_add(&list->items, &item, sizeof(item));
+	for (size_t i = 0; i < min(x->path_len, y->path_len); i++) {
+		if (p[i] == q[i])
+			continue;
+		if (p[i] == '/' || q[i] == '/')
+			return p[i] == '/' ? -1 : 1;
+		return (unsigned char)p[i] < (unsigned char)q[i] ? -1 : 1;
 	}
-	foreign_text_flatten(list->text.data, list->text.len);
-	tree_choose_folders(tree);
-	return r;
+	return x->path_len < y->path_len ? -1 : x->path_len > y->path_len;
+}
+
+/* Most formats have their files in order. */
+void tree_sort(struct foreign_tree *tree)
+{
+	struct tree_row *rows = tree_rows(tree);
+	size_t count = tree_count(tree), i = 1;
+
+	while (i < count && compare_rows(&rows[i - 1], &rows[i], tree) < 0)
+		i++;
+	if (i < count)
+		qsort_r(rows, count, sizeof(*rows), compare_rows, tree);
 }
 
 /* --- numbers ---------------------------------------------------------------------------------- */
-
-int tree_check_class(const char *class, size_t len, struct err *err)
-{
-	const struct foreign_text name = foreign_text_after((struct foreign_text){class, len}, '/');
-
-	if (name.len <= FORMAT_NAME_MAX)
-		return 0;
-	return err_set(err, -EBADMSG,
-		       "'%.60s...': the name of a class that is too long for a folder with its "
-		       "label; --class-folders=names leaves labels out",
-		       name.data);
-}
-
-int tree_add_number(const struct foreign_tree *tree, int64_t label, struct buf *ret)
-{
-	return buf_addf(ret, "%0*" PRId64, (int)tree->style.width, label);
-}
 
 static struct foreign_text class_of(const struct foreign_tree *tree, const struct tree_row *row)
 {
@@ -174,7 +136,8 @@ static int number_classes(struct foreign_tree *tree, struct err *err)
 	bool wrong = false;
 	int r = 0;
 
-	if (tree->source->settings->class_folders == FOREIGN_FOLDERS_AUTO && !class_count(tree))
+	if (tree->source->settings->class_folders == FOREIGN_FOLDERS_AUTO &&
+	    !tree_class_count(tree))
 		style->numbered = !is_in_order(tree) ||
 				  (tree->source->settings->empty_classes && has_gaps(tree));
 	if (labels_width(tree->most_label) > style->width)
@@ -233,7 +196,7 @@ static int note_classes(const struct foreign_tree *tree, struct labels *ret)
 		    !same_folder(class, before, class.len, before.len))
 			r = labels_add(ret, row->label, class.data, class.len);
 		if (!last || !same_folder(above, before, above.len, last->above_len))
-			for (size_t label = 0; r == 0 && label < class_count(tree); label++)
+			for (size_t label = 0; r == 0 && label < tree_class_count(tree); label++)
 				r = note_class(tree, (int64_t)label, above, ret);
 		last = row;
 	}

@@ -45,38 +45,6 @@ static bool is_directory(const struct making *m, const struct entry *entry)
 	return entry->row == NO_ROW || tree_rows(m->tree)[entry->row].kind == FORMAT_DIRECTORY;
 }
 
-/* --- order ------------------------------------------------------------------------------------ */
-
-/* A slash sorts before any other character: then the paths below a folder follow it, and siblings
- * are in the order of their names. */
-static int compare_rows(const void *a, const void *b, void *tree)
-{
-	const struct tree_row *x = a, *y = b;
-	const char *paths = ((const struct foreign_tree *)tree)->paths.data;
-	const char *p = paths + x->path, *q = paths + y->path;
-
-	for (size_t i = 0; i < min(x->path_len, y->path_len); i++) {
-		if (p[i] == q[i])
-			continue;
-		if (p[i] == '/' || q[i] == '/')
-			return p[i] == '/' ? -1 : 1;
-		return (unsigned char)p[i] < (unsigned char)q[i] ? -1 : 1;
-	}
-	return x->path_len < y->path_len ? -1 : x->path_len > y->path_len;
-}
-
-/* Most formats have their files in order. */
-void tree_sort(struct foreign_tree *tree)
-{
-	struct tree_row *rows = tree_rows(tree);
-	size_t count = tree_count(tree), i = 1;
-
-	while (i < count && compare_rows(&rows[i - 1], &rows[i], tree) < 0)
-		i++;
-	if (i < count)
-		qsort_r(rows, count, sizeof(*rows), compare_rows, tree);
-}
-
 /* --- entries ---------------------------------------------------------------------------------- */
 
 /* Finds the next child, and the rows that begin with its name, from `first` on. Returns 0 or

@@ -83,6 +83,11 @@ static inline size_t tree_count(const struct foreign_tree *tree)
 /* Appends the path that a file gets. As foreign_add(). */
 int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct tree_row *row,
 	      struct err *err);
+static inline size_t tree_class_count(const struct foreign_tree *tree)
+{
+	return BUF_COUNT(&tree->classes.items, struct foreign_text);
+}
+
 /* Of the list of classes: whether folders have numbers. */
 void tree_choose_folders(struct foreign_tree *tree);
 /* Whether the last name of a class is not too long for a file, with its number: 0, or -EBADMSG. */

@@ -1,4 +1,5 @@
 /* The paths of files in foreign formats: what the record says, or what is made up. */
+#include "base/bytes.h"
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
@@ -22,6 +23,71 @@
 static int fault(const struct foreign_file *file, int code, const char *what, struct err *err)
 {
 	return err_set(err, code, "record %" PRIu64 ": %s", file->record, what);
+}
+
+/* --- classes ---------------------------------------------------------------------------------- */
+
+struct foreign_text tree_item(const struct tree_list *list, uint64_t number)
+{
+	const struct foreign_text *items = BUF_ITEMS(&list->items, const struct foreign_text);
+
+	return number < BUF_COUNT(&list->items, *items) ? items[number] : (struct foreign_text){0};
+}
+
+void tree_choose_folders(struct foreign_tree *tree)
+{
+	const struct foreign_text *names =
+		BUF_ITEMS(&tree->classes.items, const struct foreign_text);
+	int choice = tree->source->settings->class_folders;
+	bool sorted = true;
+
+	for (size_t i = 1; sorted && i < tree_class_count(tree); i++)
+		sorted = bytes_compare(names[i - 1].data, names[i - 1].len, names[i].data,
+				       names[i].len) < 0;
+	tree->style.asked = choice != FOREIGN_FOLDERS_AUTO;
+	tree->style.numbered =
+		choice == FOREIGN_FOLDERS_NUMBERS || (choice == FOREIGN_FOLDERS_AUTO && !sorted);
+	tree->style.listed = tree_class_count(tree) > 0;
+	tree->style.width = labels_width((int64_t)tree_class_count(tree) - 1);
+}
+
+int foreign_tree_classes(struct foreign_tree *tree, const struct foreign_text *names, size_t count)
+{
+	struct tree_list *list = &tree->classes;
+	size_t bytes = 0;
+	int r = 0;
+
+	if (list->name || list->items.len || count == 0)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		bytes += names[i].len;
+	r = buf_reserve(&list->text, bytes + 1); /* so that items stay where they are */
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		const struct foreign_text item = {list->text.data + list->text.len, names[i].len};
+
+		buf_add(&list->text, names[i].data, names[i].len);
+		r = buf_add(&list->items, &item, sizeof(item));
+	}
+	foreign_text_flatten(list->text.data, list->text.len);
+	tree_choose_folders(tree);
+	return r;
+}
+
+int tree_check_class(const char *class, size_t len, struct err *err)
+{
+	const struct foreign_text name = foreign_text_after((struct foreign_text){class, len}, '/');
+
+	if (name.len <= FORMAT_NAME_MAX)
+		return 0;
+	return err_set(err, -EBADMSG,
+		       "'%.60s...': the name of a class that is too long for a folder with its "
+		       "label; --class-folders=names leaves labels out",
+		       name.data);
+}
+
+int tree_add_number(const struct foreign_tree *tree, int64_t label, struct buf *ret)
+{
+	return buf_addf(ret, "%0*" PRId64, (int)tree->style.width, label);
 }
 
 /* --- parts of a path -------------------------------------------------------------------------- */

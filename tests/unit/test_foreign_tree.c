@@ -350,7 +350,7 @@ static int find_published(struct fixture *f)
 	struct index_key key;
 
 	assert_int_equal(index_key_make(&f->tree, &key), 0);
-	return index_published_take(&f->tree, &key, false, &index);
+	return index_file_find(&f->tree, &key, &index);
 }
 
 /* As somebody writes it who makes all checksums right. */

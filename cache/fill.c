@@ -154,20 +154,6 @@ static int check_or_repeat(struct cache *cache, const struct fill *fill, unsigne
 	return r < 0 ? r : check(cache, fill->extents[i]);
 }
 
-/* Returns whether all extents are right. */
-static bool deliver(struct cache *cache, struct fill *fill)
-{
-	bool right = fill->error == 0;
-
-	for (unsigned i = 0; i < fill->count; i++) {
-		int r = fill->error ? fill->error : check_or_repeat(cache, fill, i);
-
-		right &= r == 0;
-		request_filled(cache, fill->extents[i], r);
-	}
-	return right;
-}
-
 /* Whether the fill should be read at all. May wait for storage. */
 static int refused(struct cache *cache, const struct fill *fill)
 {
@@ -176,31 +162,27 @@ static int refused(struct cache *cache, const struct fill *fill)
 	return cache->source.ops->unchanged(cache->source.context, fill->extents[0]->is.number);
 }
 
-/* A read of several extents that fails is done again for each alone: only the one that cannot
- * be read is to suffer. */
-void fill_wait(struct cache *cache, struct fill *fill)
+void fill_read(struct cache *cache, struct fill *fill)
 {
 	int refusal = refused(cache, fill);
-	int error = refusal ? refusal : read_timed(cache, fill);
-	bool one_by_one = error && !refusal && fill->count > 1;
 
-	for (unsigned i = 0; i < fill->count; i++) {
-		int r = one_by_one ? read_span(cache, fill, i, i + 1, reader_read) : error;
-
-		request_filled(cache, fill->extents[i], r ? r : check_or_repeat(cache, fill, i));
-	}
-	free(fill);
+	fill->error = refusal ? refusal : read_timed(cache, fill);
+	fill->one_by_one = fill->error && !refusal && fill->count > 1;
 }
 
 /* Storage that gives bytes without waiting gives the file's attributes so, too. Others, as a server
  * that is dead, would keep the caller. */
-bool fill_now(struct cache *cache, struct fill *fill)
+bool fill_read_now(struct cache *cache, struct fill *fill)
 {
-	if (read_span(cache, fill, 0, fill->count, reader_read_now) < 0 || refused(cache, fill) < 0)
-		return false;
-	deliver(cache, fill);
-	free(fill);
-	return true;
+	return read_span(cache, fill, 0, fill->count, reader_read_now) >= 0 &&
+	       refused(cache, fill) >= 0;
+}
+
+int fill_check(struct cache *cache, const struct fill *fill, unsigned i)
+{
+	int r = fill->one_by_one ? read_span(cache, fill, i, i + 1, reader_read) : fill->error;
+
+	return r ? r : check_or_repeat(cache, fill, i);
 }
 
 /* --- remote storage -------------------------------------------------------------------------- */
@@ -284,51 +266,34 @@ bool fill_is_submitted(const struct fill *fill)
 /* As if somebody waited for each: they were waited for long enough. */
 static struct fill *each_alone(struct cache *cache, struct fill *fill)
 {
-	struct fill *all = NULL;
+	struct fill *all = NULL, **end = &all;
+	unsigned left = 0;
 
-	while (fill->count) {
-		struct pool_extent *last = fill->extents[--fill->count];
+	for (unsigned i = 0; i < fill->count; i++) {
 		struct fill *one = fill_new(1);
 
 		if (!one) {
-			request_filled(cache, last, -ENOMEM);
+			fill->error = -ENOMEM;
+			fill->extents[left++] = fill->extents[i];
 			continue;
 		}
-		one->extents[0] = last;
-		one->next = all;
-		all = one;
+		one->extents[0] = fill->extents[i];
+		*end = one;
+		end = &one->next;
 		SCOPE_LOCK(&cache->lock);
-		last->fill = NULL;
+		fill->extents[i]->fill = NULL;
 	}
+	fill->count = left;
 	return all;
-}
-
-/* `pin`: pool_pin() or pool_unpin(). */
-static void pin_all(struct cache *cache, const struct fill *fill,
-		    void (*pin)(struct pool *pool, struct pool_extent *extent))
-{
-	SCOPE_LOCK(&cache->lock);
-	for (unsigned i = 0; i < fill->count; i++)
-		pin(cache->pool, fill->extents[i]);
 }
 
 struct fill *fill_land(struct cache *cache, struct fill *fill)
 {
-	bool was_read = fill->begin && fill->error != -ECANCELED, settles = fill->request.settle;
-	struct fill *again =
-		fill->error && was_read && fill->count > 1 ? each_alone(cache, fill) : NULL;
+	bool was_read = fill->begin && fill->error != -ECANCELED;
 
 	if (fill->error == 0) {
 		tell_learner(cache, fill);
 		copy_shared(cache, fill, 0, fill->count);
 	}
-	/* What the reader still does with the bytes comes after the answer: they stay meanwhile. */
-	if (settles)
-		pin_all(cache, fill, pool_pin);
-	reader_settle(&fill->request, deliver(cache, fill));
-	if (settles)
-		pin_all(cache, fill, pool_unpin);
-	free(fill->iov);
-	free(fill);
-	return again;
+	return fill->error && was_read && fill->count > 1 ? each_alone(cache, fill) : NULL;
 }

@@ -190,7 +190,7 @@ static struct waiter *take_ready(struct pool_extent *extent)
 /* The fill's pin goes last, so that nothing is evicted before it is delivered. What was read ahead
  * fails in silence: a later request reads it again, and gets the error. What was not read because
  * the cache stops is nobody's fault. */
-void request_filled(struct cache *cache, struct pool_extent *extent, int error)
+static void request_filled(struct cache *cache, struct pool_extent *extent, int error)
 {
 	uint64_t number = extent->is.number;
 	struct waiter *ready;
@@ -217,6 +217,62 @@ void request_filled(struct cache *cache, struct pool_extent *extent, int error)
 		waiter_deliver(cache, ready);
 		ready = next;
 	}
+}
+
+/* Returns whether all extents are right. */
+static bool deliver(struct cache *cache, struct fill *fill)
+{
+	bool right = fill->error == 0;
+
+	for (unsigned i = 0; i < fill->count; i++) {
+		int r = fill_check(cache, fill, i);
+
+		right &= r == 0;
+		request_filled(cache, fill->extents[i], r);
+	}
+	return right;
+}
+
+bool request_read_now(struct cache *cache, struct fill *fill)
+{
+	if (!fill_read_now(cache, fill))
+		return false;
+	deliver(cache, fill);
+	free(fill);
+	return true;
+}
+
+void request_read(struct cache *cache, struct fill *fill)
+{
+	fill_read(cache, fill);
+	deliver(cache, fill);
+	free(fill);
+}
+
+/* `pin`: pool_pin() or pool_unpin(). */
+static void pin_all(struct cache *cache, const struct fill *fill,
+		    void (*pin)(struct pool *pool, struct pool_extent *extent))
+{
+	SCOPE_LOCK(&cache->lock);
+	for (unsigned i = 0; i < fill->count; i++)
+		pin(cache->pool, fill->extents[i]);
+}
+
+/* What was submitted is there. Returns what fill_land() did. */
+static struct fill *land(struct cache *cache, struct fill *fill)
+{
+	struct fill *again = fill_land(cache, fill);
+	bool settles = fill->request.settle;
+
+	/* What the reader still does with the bytes comes after the answer: they stay meanwhile. */
+	if (settles)
+		pin_all(cache, fill, pool_pin);
+	reader_settle(&fill->request, deliver(cache, fill));
+	if (settles)
+		pin_all(cache, fill, pool_unpin);
+	free(fill->iov);
+	free(fill);
+	return again;
 }
 
 /* --- the way of a request -------------------------------------------------------------------- */
@@ -280,7 +336,7 @@ static void launch(struct cache *cache, struct fill *fills)
 	while (fills) {
 		struct fill *next = fills->next;
 
-		if (fill_now(cache, fills)) {
+		if (request_read_now(cache, fills)) {
 			atomic_fetch_add(&cache->requests.cached, 1);
 		} else {
 			atomic_store(&cache->requests.cached, 0);
@@ -383,9 +439,9 @@ static void request_perform(void *context, struct work_item *item)
 		return;
 	}
 	if (cache->remote)
-		launch(cache, fill_land(cache, fill));
-	else if (!ahead || !fill_now(cache, fill))
-		fill_wait(cache, fill);
+		launch(cache, land(cache, fill));
+	else if (!ahead || !request_read_now(cache, fill))
+		request_read(cache, fill);
 	if (ahead)
 		ahead_done(cache);
 	else

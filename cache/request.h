@@ -7,6 +7,7 @@
 #include "cache/work.h"
 #include <stdatomic.h>
 
+struct fill;
 struct pool_extent;
 struct waiter;
 
@@ -41,9 +42,11 @@ struct requests {
 
 void requests_init(struct requests *requests);
 
-/* An extent of a fill was read, or not: error is 0 or -errno. Answers who waited for it. Takes over
- * the fill's pin; the extent may be gone then. Without the lock. */
-void request_filled(struct cache *cache, struct pool_extent *extent, int error);
+/* Reads a fill, answers who waited for its extents, in order, and frees it. Its pins go; so may the
+ * extents. Without the lock. */
+void request_read(struct cache *cache, struct fill *fill);
+/* The same, but only if it need not wait for the device: else false, and nothing has happened. */
+bool request_read_now(struct cache *cache, struct fill *fill);
 
 /* Of a ring, by its head. */
 static inline bool waiters_none(const struct waiter *head)

@@ -42,8 +42,8 @@ static void open_cache(struct world *w, enum way way)
 /* What is in the page cache should not need a second try, unless memory was short. */
 static void read_fill(struct world *w, enum way way, struct fill *fill)
 {
-	if (way != IN_MEMORY || !fill_now(w->cache, fill))
-		fill_wait(w->cache, fill);
+	if (way != IN_MEMORY || !request_read_now(w->cache, fill))
+		request_read(w->cache, fill);
 }
 
 /* Compares again: nothing that came after it has touched it. */
@@ -361,7 +361,7 @@ TEST_OF(w, only_the_bad_extent_of_a_run_fails)
 	lay_even(w, 5, 10000);
 	w->bad[2] = true;
 	open_cache(w, BUFFERED);
-	fill_wait(w->cache, fill_of(w, all, 5));
+	request_read(w->cache, fill_of(w, all, 5));
 	assert_failed(w, 2, -EBADMSG);
 	for (unsigned i = 0; i < 5; i++)
 		if (i != 2)
@@ -417,7 +417,7 @@ TEST_OF(w, a_run_across_the_end_of_the_file_fails_from_there_on)
 			continue;
 		assert_int_equal(ftruncate(w->fd, 25000), 0);
 		open_cache(w, way);
-		fill_wait(w->cache, fill_of(w, all, 4));
+		request_read(w->cache, fill_of(w, all, 4));
 		assert_holds(w, 0);
 		assert_holds(w, 1);
 		assert_failed(w, 2, -ENODATA);
@@ -436,7 +436,7 @@ TEST_OF(w, the_end_of_the_file_is_no_reason_to_read_buffered)
 		skip();
 	assert_int_equal(ftruncate(w->fd, 35000), 0);
 	open_cache(w, DIRECT);
-	fill_wait(w->cache, fill_of(w, &last, 1));
+	request_read(w->cache, fill_of(w, &last, 1));
 	assert_failed(w, last, -ENODATA);
 	assert_true(stats_of(w).direct);
 }
@@ -448,7 +448,7 @@ TEST_OF(w, a_source_that_changed_is_not_even_read)
 	lay_even(w, 2, 10000);
 	w->stale = true;
 	open_cache(w, BUFFERED);
-	fill_wait(w->cache, fill_of(w, all, 2));
+	request_read(w->cache, fill_of(w, all, 2));
 	assert_failed(w, 0, -ESTALE);
 	assert_failed(w, 1, -ESTALE);
 	assert_int_equal(w->reader->reads, 0);
@@ -464,7 +464,7 @@ TEST_OF(w, what_is_read_ahead_is_left_when_the_cache_stops)
 	w->cache->stopping = true;
 	fill = fill_of(w, all, 1);
 	fill->ahead = true;
-	fill_wait(w->cache, fill);
+	request_read(w->cache, fill);
 	assert_false(is_there(w, 0));
 	assert_int_equal(w->failed[0], 0);
 	assert_int_equal(w->reader->reads, 0);
@@ -499,9 +499,9 @@ TEST_OF(w, what_is_cold_is_read_once_and_directly)
 	for (uint64_t e = 0; e < 16; e++) {
 		struct fill *fill = fill_of(w, &e, 1);
 
-		assert_false(fill_now(w->cache, fill));
+		assert_false(request_read_now(w->cache, fill));
 		assert_int_equal(w->checks, e);
-		fill_wait(w->cache, fill);
+		request_read(w->cache, fill);
 		assert_holds(w, e);
 		forget(w, e);
 	}

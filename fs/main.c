@@ -380,7 +380,7 @@ static void serve_to_end(struct program *program)
 static int serve_mount(struct program *program, struct err *err)
 {
 	const struct settings *settings = &program->settings;
-	int r = session_new(program->mount, &program->session, err);
+	int r = session_new(program->mount, &fs_ops, &program->session, err);
 
 	if (r == 0)
 		r = mount_somewhere(program, err);

@@ -78,7 +78,8 @@ static int fuse_arguments(const struct mount *mount, struct fuse_args *args)
 	return r < 0 || fuse_opt_add_arg(args, options) < 0 ? -ENOMEM : 0;
 }
 
-int session_new(struct mount *mount, struct session **ret, struct err *err)
+int session_new(struct mount *mount, const struct fuse_lowlevel_ops *ops, struct session **ret,
+		struct err *err)
 {
 	SCOPE(fuse_opt_free_args) struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
 	struct session *session = calloc(1, sizeof(*session));
@@ -92,7 +93,7 @@ int session_new(struct mount *mount, struct session **ret, struct err *err)
 	busy_poll_init(&session->poll);
 	r = fuse_arguments(mount, &args);
 	if (r == 0) {
-		session->fuse = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), session);
+		session->fuse = fuse_session_new(&args, ops, sizeof(*ops), session);
 		if (!session->fuse)
 			r = err_set(err, -ENOMEM, "libfuse cannot begin a session");
 	}

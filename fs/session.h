@@ -10,8 +10,10 @@
 
 struct session;
 
-/* Returns 0 or -errno with the reason and, if there is one, the way out. */
-int session_new(struct mount *mount, struct session **ret, struct err *err);
+/* `ops` get the session as their user data. Returns 0 or -errno with the reason and, if there is
+ * one, the way out. */
+int session_new(struct mount *mount, const struct fuse_lowlevel_ops *ops, struct session **ret,
+		struct err *err);
 void session_free(struct session *session); /* NULL is fine */
 
 /* Mounts on an existing directory, by its absolute path, and where this process may mount by
@@ -36,8 +38,7 @@ bool session_join(struct session *session, unsigned seconds);
 void session_watch(struct session *session);
 
 /* The kernel's requests (ops.c): each is decoded, answered by one call, and replied to exactly
- * once. The user data is a struct session: what is mounted; and that the kernel's handshake is
- * done. */
+ * once. They ask the session what is mounted, and say that the kernel's handshake is done. */
 extern const struct fuse_lowlevel_ops fs_ops;
 struct mount *session_shows(const struct session *session);
 void session_ready(struct session *session);

@@ -2,7 +2,8 @@
 """layering.py BUILD: the arrows of HACKING.md, by what includes, calls and links what.
 
 A room may include its own headers, and of other rooms those named here. A system header that
-is listed may be included by the files it is listed with, and by no other."""
+is listed may be included by the files it is listed with, and by no other. Neither rooms nor files
+reach each other in a circle."""
 
 import fnmatch
 import os
@@ -170,16 +171,16 @@ def named(build):
         if kind == "U" and symbol in owner:
             yield file, owner[symbol]
 
-def circles(what, arrows):
-    """Rooms that reach each other, by whatever way."""
+def circles(what, arrows, part_of):
+    """Parts, as files or rooms, that reach each other, by whatever way."""
     below = {}
     for file, other in arrows:
-        room = room_of(file)
-        below.setdefault(room, set()).update({room_of(other)} - {room, None})
+        part = part_of(file)
+        below.setdefault(part, set()).update({part_of(other)} - {part, None})
     try:
         TopologicalSorter(below).prepare()
     except CycleError as error:
-        yield f"rooms that {what} in a circle: " + " <- ".join(error.args[1])
+        yield f"{what} in a circle: " + " <- ".join(error.args[1])
 
 def words():
     for file in source.files():
@@ -198,8 +199,13 @@ def links(build):
             if matches(library, [name + ".*" for name in forbidden]):
                 yield f"{program}: links {library}"
 
+def all_circles(build):
+    for what, arrows in (("call", list(named(build))),
+                         ("include", [(str(file), header) for file in source.files()
+                                      for header in included(file)])):
+        for part_of in room_of, str:
+            yield from circles(what, arrows, part_of)
+
 if __name__ == "__main__":
-    sys.exit(source.report([
-        *includes(), *words(), *links(sys.argv[1]), *circles("call", named(sys.argv[1])),
-        *circles("include", ((str(file), header) for file in source.files()
-                             for header in included(file)))]))
+    sys.exit(source.report([*includes(), *words(), *links(sys.argv[1]),
+                            *all_circles(sys.argv[1])]))

@@ -259,7 +259,7 @@ static bool try_conventions(const struct candidate *candidate, struct sampler *r
 		return false;
 	sampler_each_convention(take_convention, &all);
 	if (!all.found && seeds_new(&seen, &plain, 1, &seeds) == 0) {
-		if (seeds_search_these(seeds, all.seeds, all.count, &found, 1)) {
+		if (seeds_search_these(seeds, all.seeds, all.count, &found)) {
 			all.seed = found.seed;
 			sampler_each_convention(is_convention, &all);
 		}

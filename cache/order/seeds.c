@@ -327,8 +327,8 @@ unsigned seeds_search(const struct seeds *seeds, uint32_t from, struct seeds_fou
 	return search(seeds, from, NULL, SEEDS_STEP, ret, most);
 }
 
-unsigned seeds_search_these(const struct seeds *seeds, const uint32_t *these, unsigned count,
-			    struct seeds_found *ret, unsigned most)
+bool seeds_search_these(const struct seeds *seeds, const uint32_t *these, unsigned count,
+			struct seeds_found *ret)
 {
-	return search(seeds, 0, these, count, ret, most);
+	return search(seeds, 0, these, count, ret, 1) > 0;
 }

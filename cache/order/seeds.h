@@ -68,9 +68,9 @@ unsigned seeds_narrow(struct seeds *seeds, unsigned bytes);
  * with a probability of s / n, 1/64 at most. */
 unsigned seeds_search(const struct seeds *seeds, uint32_t from, struct seeds_found *ret,
 		      unsigned most);
-/* The same for seeds that are given. */
-unsigned seeds_search_these(const struct seeds *seeds, const uint32_t *these, unsigned count,
-			    struct seeds_found *ret, unsigned most);
+/* The same for seeds that are given: whether one matches, and the first that does. */
+bool seeds_search_these(const struct seeds *seeds, const uint32_t *these, unsigned count,
+			struct seeds_found *ret);
 
 /* How the caller of a long search does it. */
 struct search_hooks {

@@ -198,7 +198,7 @@ static bool try_rows(struct models_search *search, const struct walk *walk, stru
 	struct seeds_found found;
 
 	search->count = 0;
-	if (!seeds_search_these(search->seeds, outputs, count, &found, 1))
+	if (!seeds_search_these(search->seeds, outputs, count, &found))
 		return false;
 	while (outputs[i] != found.seed)
 		i++;
@@ -271,7 +271,7 @@ bool streams_follow(const struct sampler *known, const struct seeds *seeds, stru
 	mt19937_skip(&mt, known->word + 1);
 	for (uint32_t i = 0; i < STREAMS_AFTER; i++)
 		outputs[i / 2 + (i % 2 ? 0 : half)] = mt19937_next(&mt);
-	if (!seeds_search_these(seeds, outputs, STREAMS_AFTER, &found, 1))
+	if (!seeds_search_these(seeds, outputs, STREAMS_AFTER, &found))
 		return false;
 	while (outputs[at / 2 + (at % 2 ? 0 : half)] != found.seed)
 		at++;

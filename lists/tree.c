@@ -299,23 +299,6 @@ static int add_walked(struct tree_walk *w, uint32_t entry)
 	return buf_add(&w->keys, w->key.data, w->key.len);
 }
 
-/* What a child is, with links followed. A link out of the pack may lead to a file, and keeps its
- * place in the list. */
-static enum format_kind what_is(const struct tree_walk *w, uint32_t number,
-				const struct dataset_child *child, uint32_t *ret)
-{
-	unsigned left = LINKS_MAX;
-
-	*ret = child->inode;
-	if (child->kind != FORMAT_SYMLINK)
-		return child->kind;
-	if (follow_link(w->dataset, number, &left, ret) < 0) {
-		*ret = LISTS_NONE;
-		return FORMAT_FILE;
-	}
-	return dataset_child(w->dataset, *ret).kind;
-}
-
 static int list_directory(struct tree_walk *w, uint32_t directory);
 
 static int walk_child(struct tree_walk *w, uint32_t number)
@@ -323,11 +306,16 @@ static int walk_child(struct tree_walk *w, uint32_t number)
 	struct dataset_child child = dataset_child(w->dataset, number);
 	const struct lists_word name = {child.name, child.name_len};
 	const struct lists_order *order = w->order;
-	bool directory, wanted;
-	uint32_t entry;
+	bool directory = child.kind == FORMAT_DIRECTORY, wanted;
+	unsigned left = LINKS_MAX;
+	uint32_t entry = child.inode;
 	int r;
 
-	directory = what_is(w, number, &child, &entry) == FORMAT_DIRECTORY;
+	/* A link out of the pack may lead to a file, and keeps its place in the list. */
+	if (child.kind == FORMAT_SYMLINK && follow_link(w->dataset, number, &left, &entry) < 0)
+		entry = LISTS_NONE;
+	else if (child.kind == FORMAT_SYMLINK)
+		directory = dataset_child(w->dataset, entry).kind == FORMAT_DIRECTORY;
 	if (directory)
 		wanted = order->key != LISTS_FLAT && !(order->hide && child.name[0] == '.') &&
 			 (child.kind != FORMAT_SYMLINK || order->links);

@@ -2,20 +2,20 @@
 #include "pack/image_kind.h"
 #include <string.h>
 
-bool foreign_text_is(struct foreign_text text, const char *other)
+static bool text_is(struct foreign_text text, const char *other)
 {
 	return text.data && text.len == strlen(other) && memcmp(text.data, other, text.len) == 0;
 }
 
-struct foreign_text foreign_text_after(struct foreign_text text, char mark)
+struct foreign_text foreign_text_name(struct foreign_text path)
 {
-	const char *last = text.data ? memrchr(text.data, mark, text.len) : NULL;
+	const char *slash = path.data ? memrchr(path.data, '/', path.len) : NULL;
 
-	if (last) {
-		text.len -= (size_t)(last + 1 - text.data);
-		text.data = last + 1;
+	if (slash) {
+		path.len -= (size_t)(slash + 1 - path.data);
+		path.data = slash + 1;
 	}
-	return text;
+	return path;
 }
 
 bool foreign_text_is_junk(struct foreign_text name, bool folder)
@@ -23,8 +23,8 @@ bool foreign_text_is_junk(struct foreign_text name, bool folder)
 	if (!folder)
 		return name.len > 2 && memcmp(name.data, "._", 2) == 0 &&
 		       image_is_named(name.data, name.len);
-	return (name.len > 0 && name.data[0] == '.') || foreign_text_is(name, "__MACOSX") ||
-	       foreign_text_is(name, "@eaDir") || foreign_text_is(name, "lost+found");
+	return (name.len > 0 && name.data[0] == '.') || text_is(name, "__MACOSX") ||
+	       text_is(name, "@eaDir") || text_is(name, "lost+found");
 }
 
 void foreign_text_flatten(char *text, size_t len)

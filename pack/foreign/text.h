@@ -12,10 +12,8 @@ struct foreign_text {
 	size_t len;
 };
 
-bool foreign_text_is(struct foreign_text text, const char *other);
-
-/* What follows the last `mark`, or all of it. */
-struct foreign_text foreign_text_after(struct foreign_text text, char mark);
+/* What follows the last slash, or all of it. */
+struct foreign_text foreign_text_name(struct foreign_text path);
 
 /* Whether the name is of a folder, or of a file that loaders take for an image, that programs leave
  * behind, and nobody means as a class or an image: hidden folders, such as .ipynb_checkpoints,

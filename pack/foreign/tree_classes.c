@@ -56,7 +56,7 @@ static struct foreign_text class_of(const struct foreign_tree *tree, const struc
 /* Where the last name in the class begins, with its number. */
 static size_t name_at(struct foreign_text class)
 {
-	return class.len - foreign_text_after(class, '/').len;
+	return class.len - foreign_text_name(class).len;
 }
 
 static bool same_folder(struct foreign_text a, struct foreign_text b, size_t a_len, size_t b_len)

@@ -75,7 +75,7 @@ int foreign_tree_classes(struct foreign_tree *tree, const struct foreign_text *n
 
 int tree_check_class(const char *class, size_t len, struct err *err)
 {
-	const struct foreign_text name = foreign_text_after((struct foreign_text){class, len}, '/');
+	const struct foreign_text name = foreign_text_name((struct foreign_text){class, len});
 
 	if (name.len <= FORMAT_NAME_MAX)
 		return 0;

@@ -45,13 +45,6 @@ uint64_t foreign_pixels_bytes(const struct foreign_pixels *pixels)
 	return (uint64_t)pixels->width * pixels->height * (is_gray(pixels) ? 1 : 3);
 }
 
-uint64_t foreign_pixels_size(const struct foreign_pixels *pixels)
-{
-	char header[HEADER];
-
-	return header_of(pixels, header) + foreign_pixels_bytes(pixels);
-}
-
 const char *foreign_pixels_suffix(const struct foreign_pixels *pixels)
 {
 	return is_gray(pixels) ? ".pgm" : ".ppm";
@@ -126,7 +119,11 @@ static int read_picture(struct reader *source, const struct foreign_pixels *pixe
 
 uint64_t virtual_size(const struct virtual_row *row)
 {
-	return row->is_page ? row->page.unpacked : foreign_pixels_size(&row->pixels);
+	char header[HEADER];
+
+	if (row->is_page)
+		return row->page.unpacked;
+	return header_of(&row->pixels, header) + foreign_pixels_bytes(&row->pixels);
 }
 
 /* Bytes as they are, and zeros behind them: a piece of a file with holes. */

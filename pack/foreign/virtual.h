@@ -25,8 +25,6 @@ struct foreign_pixels {
 
 /* Bytes of the samples in the source; 0: no image is like that. */
 uint64_t foreign_pixels_bytes(const struct foreign_pixels *pixels);
-/* Bytes of the image file. */
-uint64_t foreign_pixels_size(const struct foreign_pixels *pixels);
 /* ".ppm" or ".pgm" */
 const char *foreign_pixels_suffix(const struct foreign_pixels *pixels);
 

@@ -147,13 +147,8 @@ static struct packs_params params_of(const char *const *words, size_t count,
 
 int cmd_open(char *word, const struct cmd_common *common, struct dataset **ret)
 {
-	return cmd_open_all(&word, 1, common, ret);
-}
-
-int cmd_open_all(char **words, size_t count, const struct cmd_common *common, struct dataset **ret)
-{
 	SCOPE(names_release) struct names names = {0};
-	int r = cmd_names(words, count, common, &names);
+	int r = cmd_names(&word, 1, common, &names);
 
 	return r == EXIT_DONE ? cmd_open_names(&names, common, ret) : r;
 }

@@ -97,8 +97,6 @@ int cmd_open_name(const struct name *name, const struct cmd_common *common, stru
 /* Opens what a word names: a pack, or several packs as one; hides secrets as well. Returns
  * EXIT_DONE, or the status to end with after an error was printed. */
 int cmd_open(char *word, const struct cmd_common *common, struct dataset **ret);
-/* The same of several words. */
-int cmd_open_all(char **words, size_t count, const struct cmd_common *common, struct dataset **ret);
 /* Once all of a dataset is copied: EXIT_DONE, or EXIT_SKIPPED, and it says so, where a file of
  * another format has what no tree can hold. */
 int cmd_copied(const char *name, const struct dataset *dataset);
@@ -108,7 +106,7 @@ void cmd_say_labels(const char *name, const struct dataset *dataset);
 size_t cmd_count(char *const *words);
 /* The packs that words name. Same rules. Must be released in any case. */
 int cmd_names(char **words, size_t count, const struct cmd_common *common, struct names *ret);
-/* cmd_open_all() of what cmd_names() gave, or some of it. */
+/* cmd_open() of what cmd_names() gave, or some of it. */
 int cmd_open_names(const struct names *names, const struct cmd_common *common,
 		   struct dataset **ret);
 

@@ -219,18 +219,6 @@ static void run_release(struct store_run *run)
 	shape_free(run->shape);
 }
 
-/* As since_take_unread(). */
-static int take_unread(struct create *create, const struct item *file)
-{
-	int r = since_take_unread(create->since, create->builder, file);
-
-	if (r != 1)
-		return r;
-	create->report.counts.bytes_in += file->size;
-	progress_add(&create->report.progress, 1, file->size);
-	return 1;
-}
-
 /* Sets run->next to the next file that is not in the pack yet; NULL at the end. */
 static int ask_next(struct store_run *run)
 {
@@ -241,8 +229,13 @@ static int ask_next(struct store_run *run)
 		int r = item ? create->import->ops->next(create->import, &item->file) : -ENOMEM;
 
 		run->ended = r == 1;
-		if (r == 0)
-			r = take_unread(create, &item->file);
+		if (r == 0) {
+			r = since_take_unread(create->since, create->builder, &item->file);
+			if (r == 1) {
+				create->report.counts.bytes_in += item->file.size;
+				progress_add(&create->report.progress, 1, item->file.size);
+			}
+		}
 		if (r == 0)
 			r = is_resumed(create, item);
 		if (r == 0) {

@@ -129,16 +129,16 @@ bool create_may_touch(const struct create_options *options, const char *path)
 	return options->touch.count == 0 || filter_matches(&options->touch, path);
 }
 
-/* Parses a number of digits only, at most `most`. */
-static bool parse_count(const char **text, uint32_t most, uint32_t *ret)
+/* Parses a number of digits only, at most SLICES_MOST. */
+static bool parse_count(const char **text, uint32_t *ret)
 {
 	const char *start = *text;
 	uint64_t value = 0;
 
-	for (; **text >= '0' && **text <= '9' && value <= most; ++*text)
+	for (; **text >= '0' && **text <= '9' && value <= SLICES_MOST; ++*text)
 		value = value * 10 + (uint64_t)(**text - '0');
 	*ret = (uint32_t)value;
-	return *text > start && value <= most;
+	return *text > start && value <= SLICES_MOST;
 }
 
 /* Whether {} is between single quotes with other text, where the shell leaves "$1" as it is. */
@@ -178,8 +178,8 @@ static int take_cut(struct create_options *options)
 			"sh -c '... \"$1\" ...' sh {}");
 	if (!text)
 		return EXIT_DONE;
-	if (!parse_count(&text, SLICES_MOST, &cut->first) || *text++ != '/' ||
-	    !parse_count(&text, SLICES_MOST, &cut->many) || *text || cut->first >= cut->many)
+	if (!parse_count(&text, &cut->first) || *text++ != '/' || !parse_count(&text, &cut->many) ||
+	    *text || cut->first >= cut->many)
 		return create_usage_error("'--part': K/N, with K from 0 to N - 1");
 	return EXIT_DONE;
 }

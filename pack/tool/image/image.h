@@ -7,9 +7,6 @@
 #include "pack/dataset.h"
 #include "pack/image_kind.h"
 
-/* Enough for the headers of nearly all images, but for TIFFs. */
-#define IMAGE_HEAD ((size_t)64 << 10)
-
 /* The kind, width and height of the image that begins with these bytes, which may be all of the
  * file. IMAGE_UNKNOWN: not a known image. Sizes are 0 if the header is cut off or makes no sense.
  */

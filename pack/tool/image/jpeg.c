@@ -46,22 +46,17 @@ struct jpeg_writer {
 };
 
 /* jpeg_mem_dest() would leak its buffer if an error ends the writing. */
-static void writer_offer(j_compress_ptr jpeg, size_t room)
+static void writer_begin(j_compress_ptr jpeg)
 {
 	struct jpeg_writer *writer = (struct jpeg_writer *)jpeg;
 	struct buf *out = writer->out;
 
-	if (buf_reserve(out, room) < 0) {
+	if (buf_reserve(out, OUT_ROOM) < 0) {
 		jpeg->err->msg_code = JERR_OUT_OF_MEMORY;
 		jpeg->err->error_exit((j_common_ptr)jpeg);
 	}
 	writer->destination.next_output_byte = (JOCTET *)out->data + out->len;
 	writer->destination.free_in_buffer = out->room - out->len;
-}
-
-static void writer_begin(j_compress_ptr jpeg)
-{
-	writer_offer(jpeg, OUT_ROOM);
 }
 
 /* Everything that was offered is full; free_in_buffer may not say so. */
@@ -70,7 +65,7 @@ static boolean writer_full(j_compress_ptr jpeg)
 	struct buf *out = ((struct jpeg_writer *)jpeg)->out;
 
 	out->len = out->room;
-	writer_offer(jpeg, OUT_ROOM);
+	writer_begin(jpeg);
 	return TRUE;
 }
 

@@ -85,7 +85,7 @@ static int begin_sums(void *context, uint64_t bytes)
 		fetch->refused = true;
 		return refuse_room(fetch, &stats);
 	}
-	progress_again(&fetch->progress, "fetching", 0, bytes);
+	progress_again(&fetch->progress, "fetching", bytes);
 	return 0;
 }
 
@@ -180,7 +180,7 @@ static int fetch_all(struct fetch *fetch)
 	if (!reader_blocks_fill(fetch->reader))
 		return -EIO; /* the reader has said why */
 	reader_blocks_stats(fetch->reader, &stats);
-	progress_again(&fetch->progress, "fetching", 0, stats.size - stats.cached);
+	progress_again(&fetch->progress, "fetching", stats.size - stats.cached);
 	for (shown = stats.cached; !interrupt_pending(); shown = stats.cached) {
 		reader_blocks_stats(fetch->reader, &stats);
 		progress_add(&fetch->progress, 0, stats.cached - shown);
@@ -245,7 +245,7 @@ static int check_all(struct fetch *fetch)
 	int error;
 
 	reader_blocks_stats(fetch->reader, &before);
-	progress_again(&fetch->progress, "checking", 0, dataset_info(fetch->dataset)->super->bytes);
+	progress_again(&fetch->progress, "checking", dataset_info(fetch->dataset)->super->bytes);
 	parallel_for_run(&check, dataset_extents(fetch->dataset));
 	if (interrupt_pending())
 		return -EINTR;

@@ -48,7 +48,7 @@ static int begin_sums(void *context, uint64_t bytes)
 	struct indexing *indexing = context;
 
 	interrupt_catch();
-	progress_again(&indexing->progress, "reading", 0, bytes);
+	progress_again(&indexing->progress, "reading", bytes);
 	return 0;
 }
 

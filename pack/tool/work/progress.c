@@ -39,13 +39,11 @@ void progress_begin(struct progress *progress, const char *verb, enum progress_w
 	};
 }
 
-void progress_again(struct progress *progress, const char *verb, uint64_t files_total,
-		    uint64_t bytes_total)
+void progress_again(struct progress *progress, const char *verb, uint64_t bytes_total)
 {
 	progress_clear(progress);
 	progress->verb = verb;
-	progress->files = progress->bytes = 0;
-	progress->files_total = files_total;
+	progress->files = progress->bytes = progress->files_total = 0;
 	progress->bytes_total = bytes_total;
 	progress->began = progress->last = progress_now();
 }

@@ -30,9 +30,8 @@ enum progress_want { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER, PROGRESS_JS
 
 /* Totals may be set later in the fields. */
 void progress_begin(struct progress *progress, const char *verb, enum progress_want want);
-/* Goes on with another step, counted from 0 to these totals. */
-void progress_again(struct progress *progress, const char *verb, uint64_t files_total,
-		    uint64_t bytes_total);
+/* Goes on with another step, counted from 0 to this total of bytes. */
+void progress_again(struct progress *progress, const char *verb, uint64_t bytes_total);
 /* By any of several threads. */
 void progress_add(struct progress *progress, uint64_t files, uint64_t bytes);
 void progress_clear(struct progress *progress);

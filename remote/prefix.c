@@ -352,7 +352,7 @@ static const struct members_ops prefix_ops = {
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static int open_bucket(struct prefix *prefix, credentials_fetch_fn *fetch_from, struct err *err)
+static int open_bucket(struct prefix *prefix, struct err *err)
 {
 	size_t bucket = name_scheme(prefix->name) + strlen("://");
 	size_t len = bucket + strcspn(prefix->name + bucket, "/") + 1;
@@ -363,7 +363,7 @@ static int open_bucket(struct prefix *prefix, credentials_fetch_fn *fetch_from, 
 		any = NULL;
 		return -ENOMEM;
 	}
-	return s3_auth_new(any, prefix->settings, fetch_from, prefix->remote, &prefix->auth, err);
+	return s3_auth_new(any, prefix->settings, fetch, prefix->remote, &prefix->auth, err);
 }
 
 static int open_repository(struct prefix *prefix, struct err *err)
@@ -395,10 +395,10 @@ static int find_prefix_place(struct prefix *prefix)
 	return r;
 }
 
-static int open_parts(struct prefix *prefix, credentials_fetch_fn *fetch_from, struct err *err)
+static int open_parts(struct prefix *prefix, struct err *err)
 {
 	int r = name_has_scheme(prefix->name, "hf") ? open_repository(prefix, err)
-						    : open_bucket(prefix, fetch_from, err);
+						    : open_bucket(prefix, err);
 
 	if (r == 0)
 		r = object_group_new(prefix->name, prefix->auth->url, prefix->settings,
@@ -412,9 +412,8 @@ static int open_parts(struct prefix *prefix, credentials_fetch_fn *fetch_from, s
 	return r;
 }
 
-int prefix_open_by(const char *name, const struct remote_settings *settings,
-		   credentials_fetch_fn *fetch_from, struct remote *remote, struct members **ret,
-		   struct err *err)
+int prefix_open(const char *name, const struct remote_settings *settings, struct remote *remote,
+		struct members **ret, struct err *err)
 {
 	struct prefix *prefix;
 	int r;
@@ -432,17 +431,11 @@ int prefix_open_by(const char *name, const struct remote_settings *settings,
 	prefix->remote = remote;
 	pthread_mutex_init(&prefix->lock, NULL);
 	prefix->name = strdup(name);
-	r = prefix->name ? open_parts(prefix, fetch_from, err) : -ENOMEM;
+	r = prefix->name ? open_parts(prefix, err) : -ENOMEM;
 	if (r < 0) {
 		prefix_free(&prefix->members);
 		return r;
 	}
 	*ret = &prefix->members;
 	return 0;
-}
-
-int prefix_open(const char *name, const struct remote_settings *settings, struct remote *remote,
-		struct members **ret, struct err *err)
-{
-	return prefix_open_by(name, settings, fetch, remote, ret, err);
 }

@@ -12,17 +12,13 @@
 
 #include "base/err.h"
 #include "base/members.h"
-#include "remote/credentials.h"
 #include "remote/remote.h"
 
 /* Whether the name is that of a folder on a server: a URL that ends with a '/'. */
 bool name_is_prefix(const char *name);
 
-/* Asks no other machine yet. Settings and `remote` must outlive the members. `fetch_from`, which
- * credentials are asked by, is fetch(), except in tests. Returns 0, -EINVAL (servers of http and
- * https have no listings), -ENOSYS, -ENOMEM, or as s3_auth_new() and bearer_new(). */
-int prefix_open_by(const char *name, const struct remote_settings *settings,
-		   credentials_fetch_fn *fetch_from, struct remote *remote, struct members **ret,
-		   struct err *err);
+/* Asks no other machine yet. Settings and `remote` must outlive the members. Returns 0, -EINVAL
+ * (servers of http and https have no listings), -ENOSYS, -ENOMEM, or as s3_auth_new() and
+ * bearer_new(). */
 int prefix_open(const char *name, const struct remote_settings *settings, struct remote *remote,
 		struct members **ret, struct err *err);

@@ -11,7 +11,6 @@
 #include "base/statx.h"
 #include <fcntl.h>
 #include <pthread.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>

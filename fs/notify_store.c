@@ -3,7 +3,6 @@
 #include <linux/fuse.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 struct notify_store {
 	const struct tree *tree;

@@ -7,7 +7,6 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "lists/tree.h"
-#include <string.h>
 #include <xxhash.h>
 
 #define LEVELS_MAX 16 /* directories above the file that are tried */

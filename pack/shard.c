@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 void shard_write(const struct shard *shard, char ret[SHARD_TEXT])
 {

@@ -4,7 +4,6 @@
 #include "base/scope.h"
 #include "fs/job_socket.h"
 #include <signal.h>
-#include <string.h>
 #include <sys/uio.h>
 
 #define PATIENCE_S 1 /* with one that asks nothing */

@@ -7,7 +7,6 @@
 #include "base/size.h"
 #include "pack/xxh3.h"
 #include <inttypes.h>
-#include <string.h>
 
 /* Small files that lie close together are one read. */
 #define RUN_MOST    (4 * MIB)

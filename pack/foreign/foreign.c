@@ -14,7 +14,6 @@
 #include "pack/foreign/members.h"
 #include "pack/foreign/unsupported.h"
 #include <fcntl.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -1,7 +1,6 @@
 #include "pack/foreign/index_file.h"
 #include "base/math.h"
 #include "base/name.h"
-#include "base/reader_file.h"
 #include "base/reader_members.h"
 #include "base/scope.h"
 #include "base/size.h"

@@ -3,7 +3,6 @@
 #include "base/name.h"
 #include "base/reader_members.h"
 #include "base/scope.h"
-#include "base/size.h"
 #include "pack/dataset_open.h"
 #include "pack/foreign/folder.h"
 #include "pack/foreign/index_file.h"

@@ -11,7 +11,6 @@
 #include "base/scope.h"
 #include "pack/foreign/tree_internal.h"
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 /* --- order ------------------------------------------------------------------------------------ */

@@ -5,13 +5,11 @@
  *		credentials (bits 4 and 5); then answers (fake_http.h) */
 #include "base/math.h"
 #include "base/reader.h"
-#include "base/scope.h"
 #include "remote/bearer.h"
 #include "remote/reader_remote.h"
 #include "remote/s3.h"
 #include "tests/fuzz/fake_http.h"
 #include <stdio.h>
-#include <string.h>
 
 /* --- the target ------------------------------------------------------------------------------- */
 

@@ -3,7 +3,6 @@
  * ended by a NUL: that of the files, and one for each answer, whose first character is its status.
  * Without a text there are no files: for empty ones, as many bytes as the longest may have would be
  * reserved, and overwritten. */
-#include "base/io.h"
 #include "base/scope.h"
 #include "remote/credentials.h"
 #include "remote/process.h"

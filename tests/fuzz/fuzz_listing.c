@@ -5,7 +5,6 @@
 #define FAKE_BODY 64
 #include "remote/prefix.h"
 #include "tests/fuzz/fake_http.h"
-#include <errno.h>
 
 static void notice(const char *line)
 {

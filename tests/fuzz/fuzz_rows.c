@@ -8,7 +8,6 @@
 #include "pack/foreign/message.h"
 #include "pack/foreign/tree_internal.h"
 #include "tests/fuzz/fuzz.h"
-#include <string.h>
 
 #define HEAD 3
 

@@ -3,7 +3,6 @@
 #include "base/scope.h"
 #include "pack/tool/image/annotations.h"
 #include "tests/unit/test.h"
-#include <errno.h>
 #include <string.h>
 
 static void release(struct annotations_scan **scan)

@@ -1,7 +1,6 @@
 /* Digests that name files: base/digest.h. */
 #include "base/digest.h"
 #include "tests/unit/test.h"
-#include <string.h>
 
 TEST(a_digest_is_the_same_everywhere)
 {

@@ -3,7 +3,6 @@
 #include "remote/settings.h"
 #include "tests/unit/test.h"
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define HEADERS                                                                      \

@@ -2,7 +2,6 @@
 #include "base/histogram.h"
 #include "tests/unit/test.h"
 #include <pthread.h>
-#include <stdlib.h>
 
 #define PRECISION 0.19
 

@@ -1,7 +1,6 @@
 /* JSON values, as json-c and Python read them: base/json.h. */
 #include "base/json.h"
 #include "tests/unit/test.h"
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdint.h>

@@ -2,7 +2,6 @@
 #include "base/scope.h"
 #include "pack/tool/work/progress.h"
 #include "tests/unit/test.h"
-#include <string.h>
 #include <unistd.h>
 
 /* What standard error gets when `files` and `bytes` were done in these seconds, or at the end. */

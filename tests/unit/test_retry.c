@@ -3,7 +3,6 @@
 #include "remote/retry.h"
 #include "tests/unit/test.h"
 #include <errno.h>
-#include <string.h>
 
 /* --- outcomes --------------------------------------------------------------------------------- */
 

@@ -3,7 +3,6 @@
 #include "cache/order/seeds.h"
 #include "tests/unit/test.h"
 #include <stdlib.h>
-#include <string.h>
 
 #define SEEN	     16
 #define COMPARED     10000 /* seeds */

@@ -2,7 +2,6 @@
 #include "base/scope.h"
 #include "pack/splits.h"
 #include "tests/unit/test.h"
-#include <string.h>
 
 #define MOST 6
 

@@ -4,7 +4,6 @@
 #include "pack/foreign/window.h"
 #include "tests/unit/test.h"
 #include <stdlib.h>
-#include <string.h>
 
 #define SIZE ((size_t)80 << 20)
 #define KIB  1024u

@@ -9,7 +9,6 @@
 #include "pack/tool/create/leftovers.h"
 #include "pack/tool/create/target.h"
 #include "pack/tool/work/interrupt.h"
-#include <string.h>
 #include <unistd.h>
 
 void create_begin(struct create *create, const char *pack)

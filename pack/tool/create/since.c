@@ -6,7 +6,6 @@
 #include "pack/labels.h"
 #include "pack/options.h"
 #include "pack/tool/work/ranked.h"
-#include <string.h>
 #include <sys/stat.h>
 #include <xxhash.h>
 

@@ -1,7 +1,6 @@
 #include "pack/tool/image/image.h"
 
 #include "base/be.h"
-#include "base/le.h"
 #include "base/math.h"
 #include "pack/tool/image/bitmap.h"
 #include "pack/tool/image/bytes.h"

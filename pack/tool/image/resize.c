@@ -19,7 +19,6 @@
 #include "pack/tool/image/bitmap.h"
 
 #include "base/scope.h"
-#include <string.h>
 
 #define WEIGHT_BITS 22
 #define HALF	    (1 << (WEIGHT_BITS - 1))

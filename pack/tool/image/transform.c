@@ -2,11 +2,9 @@
 
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/image_kind.h"
 #include "pack/tool/image/bitmap.h"
 #include "pack/tool/image/image.h"
 #include "pack/tool/image/jpeg.h"
-#include <string.h>
 
 /* An image that is decoded at a fraction of its size is still this many times larger than the
  * result. Compared with resizing all of it, photographs at 64 pixels have 33 dB and more (median

@@ -1,5 +1,4 @@
 /* foldpack info: what is in a pack, from its index alone. */
-#include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/image_kind.h"

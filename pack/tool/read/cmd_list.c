@@ -1,6 +1,5 @@
 /* foldpack list: one line an entry, byte-exact. */
 #include "base/json.h"
-#include "base/log.h"
 #include "base/scope.h"
 #include "base/utf8.h"
 #include "pack/tool/cli/cmd.h"

@@ -4,7 +4,6 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/work/ranked.h"
-#include <string.h>
 
 #define BLOCK (64 * KIB)
 /* A longer gap is not read. */

@@ -45,6 +45,105 @@ static int refuse_word(const char *word, int error, const char *why, struct err 
 	return err_set(err, error, "'%s': %s", shown ? shown : "", why);
 }
 
+/* --- names of sets ---------------------------------------------------------------------------- */
+
+/* Parses a number, and passes it: its value, and how many digits it has. */
+static bool set_name_number(const char **at, uint64_t *ret, int *ret_digits)
+{
+	const char *start = *at;
+
+	*ret = 0;
+	while (**at >= '0' && **at <= '9' && *at - start < DIGITS_MOST)
+		*ret = *ret * 10 + (uint64_t)(*(*at)++ - '0');
+	*ret_digits = (int)(*at - start);
+	return *ret_digits > 0;
+}
+
+bool set_name_parse(const char *name, struct set_name *ret)
+{
+	const char *end_of_name = name + name_query(name);
+	const char *slash = memrchr(name, '/', (size_t)(end_of_name - name));
+	const char *base = slash ? slash + 1 : name;
+
+	for (const char *at = strchr(base, '-'); at && at < end_of_name; at = strchr(at + 1, '-')) {
+		const char *end = at + 1;
+		int digits;
+
+		*ret = (struct set_name){
+			.name = name, .base = (size_t)(base - name), .before = (size_t)(at - name)};
+		if (!set_name_number(&end, &ret->number, &ret->digits) ||
+		    strncmp(end, "-of-", 4) != 0)
+			continue;
+		end += 4;
+		ret->after = end;
+		if (!set_name_number(&ret->after, &ret->of, &digits) || ret->number >= ret->of ||
+		    ret->of > NAMES_MOST)
+			continue;
+		ret->after_len = (size_t)(end_of_name - ret->after);
+		return true;
+	}
+	return false;
+}
+
+/* 0: but for their counts. */
+static int compare_names(const struct set_name *a, const struct set_name *b)
+{
+	int r = bytes_compare(a->name, a->before, b->name, b->before);
+
+	return r ? r : bytes_compare(a->after, a->after_len, b->after, b->after_len);
+}
+
+/* 0: of one set. */
+static int compare_sets(const void *left, const void *right)
+{
+	const struct set_name *a = left, *b = right;
+	int r = compare_names(a, b);
+
+	return r ? r : (a->of > b->of) - (a->of < b->of);
+}
+
+static int parse_sets(const struct names *names, size_t first, struct set_name **ret,
+		      size_t *ret_count)
+{
+	struct set_name *sets = calloc(names->count - first + 1, sizeof(*sets));
+	size_t count = 0;
+
+	if (!sets)
+		return -ENOMEM;
+	for (size_t i = first; i < names->count; i++)
+		count += set_name_parse(names->all[i].name, &sets[count]);
+	qsort(sets, count, sizeof(*sets), compare_sets);
+	*ret = sets;
+	*ret_count = count;
+	return 0;
+}
+
+/* Of two sets of one name, one was left by an earlier run of what wrote the other. */
+static int check_found(const struct names *names, size_t first, const char *pattern,
+		       struct err *err)
+{
+	SCOPE_FREE struct set_name *sets = NULL;
+	char why[256];
+	size_t count = 0;
+	int r = parse_sets(names, first, &sets, &count);
+
+	for (size_t i = 1; r == 0 && i < count; i++) {
+		const struct set_name *a = &sets[i - 1], *b = &sets[i];
+
+		if (a->of == b->of || compare_names(a, b) != 0)
+			continue;
+		/* Without the folder: a URL may have a password there. */
+		snprintf(why, sizeof(why),
+			 "finds two sets, %.*s-*-of-%0*llu%.*s and -*-of-%0*llu%.*s: name one of "
+			 "them",
+			 (int)(a->before - a->base), a->name + a->base, a->digits,
+			 (unsigned long long)a->of, (int)a->after_len, a->after, b->digits,
+			 (unsigned long long)b->of, (int)b->after_len, b->after);
+		r = refuse_word(pattern, -EEXIST, why, err);
+	}
+	return r;
+}
+
 /* --- one name --------------------------------------------------------------------------------- */
 
 /* Whether two URLs are of the same scheme, and (below) on the same server. */
@@ -140,7 +239,7 @@ static int add_glob(struct names *names, const char *pattern, const struct word_
 		names->patterns = one.found = true;
 		for (size_t i = 0; r == 0 && i < listed.len; i += strlen(listed.data + i) + 1)
 			r = add_found(names, listed.data + i, &one, err);
-		return r;
+		return r ? r : check_found(names, before, pattern, err);
 	}
 	if (by_server(at) || !strpbrk(pattern, "*?[") || is_there(pattern, at)) {
 		r = check_beside(pattern, at, err);
@@ -154,7 +253,7 @@ static int add_glob(struct names *names, const char *pattern, const struct word_
 	if (r == 0 && names->count == before)
 		r = err_set(err, -ENOENT, "'%s' matches no file", pattern);
 	globfree(&found);
-	return r;
+	return r ? r : check_found(names, before, pattern, err);
 }
 
 /* --- folders ---------------------------------------------------------------------------------- */
@@ -215,18 +314,6 @@ static int add_replaced(struct names *names, const char *word, const char *open,
 		return -ENOMEM;
 	}
 	return add_braces(names, made, at, err);
-}
-
-/* Parses a number, and passes it: its value, and how many digits it has. */
-static bool set_name_number(const char **at, uint64_t *ret, int *ret_digits)
-{
-	const char *start = *at;
-
-	*ret = 0;
-	while (**at >= '0' && **at <= '9' && *at - start < DIGITS_MOST)
-		*ret = *ret * 10 + (uint64_t)(*(*at)++ - '0');
-	*ret_digits = (int)(*at - start);
-	return *ret_digits > 0;
 }
 
 /* "00000..00014": each number gets as many digits as the first one has. */
@@ -421,43 +508,6 @@ void names_release(struct names *names)
 
 /* --- sets ------------------------------------------------------------------------------------- */
 
-bool set_name_parse(const char *name, struct set_name *ret)
-{
-	const char *end_of_name = name + name_query(name);
-	const char *slash = memrchr(name, '/', (size_t)(end_of_name - name));
-	const char *base = slash ? slash + 1 : name;
-
-	for (const char *at = strchr(base, '-'); at && at < end_of_name; at = strchr(at + 1, '-')) {
-		const char *end = at + 1;
-		int digits;
-
-		*ret = (struct set_name){
-			.name = name, .base = (size_t)(base - name), .before = (size_t)(at - name)};
-		if (!set_name_number(&end, &ret->number, &ret->digits) ||
-		    strncmp(end, "-of-", 4) != 0)
-			continue;
-		end += 4;
-		ret->after = end;
-		if (!set_name_number(&ret->after, &ret->of, &digits) || ret->number >= ret->of ||
-		    ret->of > NAMES_MOST)
-			continue;
-		ret->after_len = (size_t)(end_of_name - ret->after);
-		return true;
-	}
-	return false;
-}
-
-/* 0: of one set. */
-static int compare_sets(const void *left, const void *right)
-{
-	const struct set_name *a = left, *b = right;
-	int r = bytes_compare(a->name, a->before, b->name, b->before);
-
-	if (r == 0)
-		r = bytes_compare(a->after, a->after_len, b->after, b->after_len);
-	return r ? r : (a->of > b->of) - (a->of < b->of);
-}
-
 #define MISSING_SHOWN 3
 
 /* Checks that all packs of a set are there. */
@@ -490,15 +540,10 @@ static int check_set(const struct set_name *set, size_t count, struct err *err)
 
 int names_check_sets(const struct names *names, struct err *err)
 {
-	SCOPE_FREE struct set_name *sets = calloc(names->count + 1, sizeof(*sets));
+	SCOPE_FREE struct set_name *sets = NULL;
 	size_t count = 0, next;
-	int r = 0;
+	int r = parse_sets(names, 0, &sets, &count);
 
-	if (!sets)
-		return -ENOMEM;
-	for (size_t i = 0; i < names->count; i++)
-		count += set_name_parse(names->all[i].name, &sets[count]);
-	qsort(sets, count, sizeof(*sets), compare_sets);
 	for (size_t i = 0; r == 0 && i < count; i = next) {
 		for (next = i + 1; next < count && compare_sets(&sets[i], &sets[next]) == 0;)
 			next++;

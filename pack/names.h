@@ -8,7 +8,8 @@
  *
  *	s3://b/x-*.lmdb             those that the server lists: also gs:// and hf://
  *
- * No pattern names an index file (base/name.h).
+ * No pattern names an index file (base/name.h), or two sets that differ only in how many files they
+ * have: x-*-of-00014 and x-*-of-00015.
  *
  * A path that exists always names itself, whatever its characters; but a folder that Hugging Face's
  * save_to_disk wrote names the Arrow files in it.
@@ -41,7 +42,8 @@ struct names {
 	void *context;
 };
 
-/* Adds the packs of a word. Returns 0, -ENOENT (a glob that matches nothing), -EINVAL, -EACCES (a
+/* Adds the packs of a word. Returns 0, -ENOENT (a glob that matches nothing), -EEXIST (it
+ * finds two sets of one name), -EINVAL, -EACCES (a
  * server must not name it), -E2BIG, -ENOMEM, or what reading a list returned. err has a sentence
  * that names the word, without its secrets. */
 int names_add(struct names *names, const char *word, struct err *err);

@@ -302,6 +302,20 @@ TEST_OF(p, what_a_set_lacks_is_named)
 		       "set of 9");
 }
 
+/* Fewer files of a set than an earlier run made leave some of those beside it. */
+TEST_OF(p, a_pattern_that_finds_two_sets_of_one_name_is_refused)
+{
+	static const char other[] = "set-00000-of-00001.lmdb";
+
+	assert_int_equal(close(open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0644)), 0);
+	expect_refused(p, "set-*", -EEXIST,
+		       "'set-*': finds two sets, set-*-of-00001.lmdb and -*-of-00002.lmdb: name "
+		       "one of them");
+	expect(p, "set-*-of-{00001,00002}.lmdb",
+	       "set-00000-of-00001.lmdb set-00000-of-00002.lmdb set-00001-of-00002.lmdb");
+	assert_int_equal(unlink(other), 0);
+}
+
 /* Each set was compared with all names: this took over a minute. */
 TEST_OF(p, many_sets_are_checked_at_once)
 {

@@ -1,5 +1,6 @@
 #include "pack/foreign/foreign.h"
 #include "base/buf.h"
+#include "base/math.h"
 #include "base/name.h"
 #include "base/notices.h"
 #include "base/reader_volumes.h"
@@ -95,6 +96,23 @@ static int tell_labels(struct foreign_tree *tree, struct err *err)
 	return 0;
 }
 
+/* A list with a heading, or of another file, gives records the names of others. */
+static int tell_names(struct foreign_tree *tree)
+{
+	size_t count = BUF_COUNT(&tree->names.items, struct foreign_text), used = 0;
+	SCOPE_FREE char *text = NULL;
+
+	for (size_t i = 0; i < tree_count(tree); i++)
+		used = max(used, (size_t)tree_rows(tree)[i].record + 1);
+	if (!tree->names.name || used >= count)
+		return 0;
+	if (asprintf(&text, "{} names in %s are left over: do the others belong to these records?",
+		     tree->names.name) < 0)
+		return -ENOMEM;
+	foreign_tree_note(tree, NOTICE(text, count - used));
+	return 0;
+}
+
 static int make_index(struct opening *o, struct reader **ret, struct err *err)
 {
 	struct foreign_tree *tree = &o->tree;
@@ -112,6 +130,8 @@ static int make_index(struct opening *o, struct reader **ret, struct err *err)
 		r = err_set(err, -ENOENT, "no image in it (%s)", format->name);
 	if (r == 0)
 		r = tell_labels(tree, err);
+	if (r == 0)
+		r = tell_names(tree);
 	if (r == 0)
 		r = index_file_write(tree, &o->key, format->name, ret, err);
 	if (r == 0)

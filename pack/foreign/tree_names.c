@@ -308,16 +308,26 @@ static int add_name(struct foreign_tree *tree, const struct foreign_file *file,
 	return add_path(tree, file, (struct foreign_text){kept.data, kept.len}, err);
 }
 
+/* The file is not damaged where its list is wrong. */
+static int refuse_listed(const struct foreign_tree *tree, const struct foreign_file *file,
+			 struct foreign_text name, struct err *err)
+{
+	return err_set(err, -EINVAL,
+		       "record %" PRIu64 ": '%.*s' in %s is not a name that a file can have",
+		       file->record, (int)min(name.len, (size_t)80), name.data, tree->names.name);
+}
+
 int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct tree_row *row,
 	      struct err *err)
 {
 	struct foreign_text name = file->name, path = file->path;
 	size_t begin = tree->paths.len;
 	bool plain = file->plain;
+	bool listed = tree->names.name && row->volume != TREE_TEXT && !file->directory;
 	int r;
 
 	tree->named += name.data || path.data;
-	if (tree->names.name && row->volume != TREE_TEXT && !file->directory) {
+	if (listed) {
 		name = tree_item(&tree->names, file->record);
 		if (!name.data)
 			return err_set(err, -EINVAL,
@@ -328,10 +338,14 @@ int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct
 		plain = false;
 	}
 	r = path.data ? add_path(tree, file, path, err) : add_name(tree, file, name, row, err);
+	if (r == -EBADMSG && listed)
+		return refuse_listed(tree, file, name, err);
 	if (r == 0 && plain && (path.data || name.data))
 		r = add_suffix(tree, file);
 	if (r < 0)
 		return r;
+	if (tree->paths.len - begin > FOREIGN_PATH_MOST && listed)
+		return refuse_listed(tree, file, name, err);
 	if (tree->paths.len - begin > FOREIGN_PATH_MOST)
 		return fault(file, -EBADMSG, "its path is longer than 4095 bytes", err);
 	if (tree->paths.len + tree->rows.len > max(SHARE_LEAST, SHARE_MOST * tree->source->size))

@@ -55,6 +55,21 @@ def test_names(place, mount, make_list):
     assert shown(mounted) == ["0000/one.jpg", "c/two.jpg"]
 
 
+def test_names_with_a_heading(place, mount, make_list):
+    """Which gives each record the name of another."""
+    mounted = mount(records(place), f"--names={make_list('path', 'c/one.jpg', 'c/two.jpg')}")
+    assert f"1 names in {place}/list.txt are left over: do the others belong to these records?" \
+        in mounted.said
+
+
+@pytest.mark.parametrize("name", ["c/../two.jpg", f"c/{'x' * 256}", "c/" * 2048 + "two.jpg"])
+def test_a_name_that_no_file_can_have_is_the_fault_of_the_list(place, make_list, name):
+    listed = make_list("one.jpg", name)
+    assert run(FOLDPACK, "list", f"--names={listed}", records(place), status=1).err == \
+        f"foldpack: {place}/x.rec: record 1: '{name[:80]}' in {listed} is not a name that a file " \
+        "can have\n"
+
+
 def test_patterns(place, mount, source, make_list):
     foldfs.pack(source, place / "x.lmdb")
     mounted = mount(place / "x.lmdb", f"--select=@{make_list('1.jpg', './#3.jpg')}")

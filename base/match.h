@@ -2,7 +2,8 @@
  *
  * A pattern (fnmatch(3)) without a slash is matched against the last component of a path. One with
  * a slash is matched against the whole path from the root; there, `*` stops at slashes and `**`
- * does not. A slash at its beginning has no other effect. Pure. */
+ * does not. "/" or "./" at its beginning has no other effect, and a slash at its end has none:
+ * "a/" is "a". Pure. */
 #pragma once
 
 #include <stdbool.h>

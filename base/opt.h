@@ -62,6 +62,7 @@ struct opt {
 	const char *arg;	    /* the value's name in --help; NULL: takes none */
 	const char *const *choices; /* OPT_KIND_CHOICE: ended by NULL */
 	size_t offset;		    /* of the field in the settings */
+	bool some;		    /* of a size or number: it is at least 1 */
 	const char *help;	    /* lower case, no full stop */
 };
 
@@ -74,6 +75,13 @@ struct opt {
 #define OPT_SIZE(l, n, a, type, field, h)   OPT_ROW(OPT_KIND_SIZE, l, n, a, type, field, h)
 #define OPT_NUMBER(l, n, a, type, field, h) OPT_ROW(OPT_KIND_NUMBER, l, n, a, type, field, h)
 #define OPT_OCTAL(l, n, a, type, field, h)  OPT_ROW(OPT_KIND_OCTAL, l, n, a, type, field, h)
+#define OPT_SOME(k, l, n, a, type, field, h)                               \
+	{                                                                  \
+		.kind = (k), .letter = (l), .name = (n), .arg = (a),       \
+		.offset = offsetof(type, field), .some = true, .help = (h) \
+	}
+#define OPT_COUNT(l, n, a, type, field, h)  OPT_SOME(OPT_KIND_NUMBER, l, n, a, type, field, h)
+#define OPT_ROOM(l, n, a, type, field, h)   OPT_SOME(OPT_KIND_SIZE, l, n, a, type, field, h)
 #define OPT_STRING(l, n, a, type, field, h) OPT_ROW(OPT_KIND_STRING, l, n, a, type, field, h)
 #define OPT_LIST(l, n, a, type, field, h)   OPT_ROW(OPT_KIND_LIST, l, n, a, type, field, h)
 #define OPT_CHOICE(l, n, list, type, field, h)                                          \

@@ -138,6 +138,8 @@ static int set_count(const struct parser *p, const struct opt *row, const struct
 			? size_parse(given->value, field)
 			: parse_digits(given->value, row->kind == OPT_KIND_OCTAL ? 8 : 10, field);
 
+	if (r == 0 && row->some && *field == 0)
+		return refuse_value(p, given, "is too small");
 	return r < 0 ? refuse_value(p, given, r == -ERANGE ? "is too large" : what) : 0;
 }
 

@@ -20,7 +20,7 @@ static const char *const io_names[] = {"auto", "direct", "buffered", NULL};
 
 static const struct opt table[] = {
 	OPT_SIZE('p', "pool", "SIZE", struct settings, pool, "memory for the pool"),
-	OPT_NUMBER('j', "jobs", "N", struct settings, jobs, "threads at work"),
+	OPT_COUNT('j', "jobs", "N", struct settings, jobs, "threads at work"),
 	OPT_OCTAL(0, "umask", "MASK", struct settings, mask, "bits taken off"),
 	OPT_FLAG('l', "follow", struct settings, follow, "follow links"),
 	OPT_FLAG('q', "quiet", struct settings, quiet, "say nothing"),
@@ -226,6 +226,7 @@ TEST(values_of_the_wrong_form_are_refused)
 	expect(&plain, "--jobs=0x1", "refused: '--jobs': '0x1' is not a number");
 	expect(&plain, "--jobs=18446744073709551616",
 	       "refused: '--jobs': '18446744073709551616' is too large");
+	expect(&plain, "--jobs=0", "refused: '--jobs': '0' is too small");
 	expect(&plain, "--umask=8", "refused: '--umask': '8' is not an octal number");
 	expect(&plain, "--io=fast", "refused: '--io': 'fast' is not one of auto, direct, buffered");
 }
@@ -435,7 +436,7 @@ TEST(help_has_examples_and_groups_and_says_where_shared_ones_are)
 		OPT_SHARED("servers"),
 		OPT_STRING(0, "sub-dir", "PATH", struct settings, dir, "asked for there"),
 		OPT_GROUP("speed"),
-		OPT_NUMBER('j', "jobs", "N", struct settings, jobs, "threads at work"),
+		OPT_COUNT('j', "jobs", "N", struct settings, jobs, "threads at work"),
 		OPT_END,
 	};
 	struct opt_command command = {.name = "t",

@@ -18,8 +18,8 @@ struct settings {
 
 static const struct opt options[] = {
 	CMD_PROGRESS_OPTIONS(struct settings),
-	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
-		   "make files with N threads (default: one per processor, at least 8)"),
+	OPT_COUNT('j', "jobs", "N", struct settings, jobs,
+		  "make files with N threads (default: one per processor, at least 8)"),
 	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,
 };

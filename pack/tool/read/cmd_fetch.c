@@ -29,8 +29,8 @@ struct settings {
 static const struct opt options[] = {
 	OPT_STRING(0, "cache-dir", "DIR[,SIZE]", struct settings, cache_dir,
 		   "the disk cache, as for foldfs"),
-	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
-		   "check with N threads (default: one per processor, at least 8)"),
+	OPT_COUNT('j', "jobs", "N", struct settings, jobs,
+		  "check with N threads (default: one per processor, at least 8)"),
 	CMD_PROGRESS_OPTIONS(struct settings),
 	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,

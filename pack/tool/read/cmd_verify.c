@@ -24,8 +24,8 @@ static const struct opt options[] = {
 	OPT_FLAG(0, "json", struct settings, json,
 		 "write one JSON object for each PACK, with all that was found"),
 	CMD_PROGRESS_OPTIONS(struct settings),
-	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
-		   "read and check with N threads (default: one per processor, at least 8)"),
+	OPT_COUNT('j', "jobs", "N", struct settings, jobs,
+		  "read and check with N threads (default: one per processor, at least 8)"),
 	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,
 };

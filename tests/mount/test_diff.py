@@ -283,6 +283,12 @@ def test_a_folder_or_a_pack_that_is_none_is_said(tree):
     run(FOLDPACK, "diff", src, status=2)
 
 
+def test_what_an_index_keeps_of_a_tar_is_not_told_as_its_options(tree, place):
+    subprocess.run(["tar", "-cf", place / "x.tar", "-C", tree[0], "."], check=True)
+    write(tree[0] / "new")
+    assert "made with" not in diff((tree[0], place / "x.tar")).err
+
+
 def test_output_that_cannot_be_written_is_a_failure(tree):
     write(tree[0] / "new")
     with open("/dev/full", "wb") as full:

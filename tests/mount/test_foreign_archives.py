@@ -292,6 +292,16 @@ def test_a_zip_of_info_zip_with_links_modes_and_times(place, mount):
     assert trees.attributes(mounted) == trees.attributes(root)
 
 
+@needs("zip")
+@pytest.mark.parametrize("command", ["list", "create"])
+def test_the_last_of_several_volumes_of_a_zip_is_known(place, command):
+    trees.write(place / "a.jpg", os.urandom(100000))
+    run("zip", "-0", "-q", "-s", "64k", place / "x.zip", "a.jpg", cwd=place)
+    words = [command, place / "x.zip"] + [place / "x.lmdb"] * (command == "create")
+    assert "x.zip: one of several volumes of a zip: 'zip -s 0 OLD --out NEW' makes one of all" in \
+        run(FOLDPACK, *words, status=1).err
+
+
 def test_a_zip64_from_a_pipe(place, mount):
     """Its local headers have no sizes."""
 

@@ -45,7 +45,8 @@ class Directory:
         self.end = min(at + END_LEN + comment, source.size)
         self.take_end64(source)
         if self.disk or self.of_disk:
-            raise unsupported("one of several volumes of a zip")
+            raise unsupported("one of several volumes of a zip: 'zip -s 0 OLD --out NEW' makes one "
+                              "of all")
         self.find(source)
 
     def take_end64_at(self, source, at):
@@ -130,8 +131,8 @@ def probe(source):
         return False
     try:
         find_directory(source)
-    except Failed:
-        return False
+    except Failed as error:  # of several volumes the last one has no other mark
+        return error.what == "unsupported" and name.endswith(".zip")
     return True
 
 

@@ -162,7 +162,7 @@ class Schema:
         elif found:
             has, count, layout = found
         else:
-            raise unsupported(f"the column '{name}' has another type, and what is behind it is not "
+            raise unread(f"the column '{name}' has another type, and what is behind it is not "
                               "found: write it without")
         self.buffers += count
         self.columns.append(Column(name, LISTS if repeated else has, node, buffer,

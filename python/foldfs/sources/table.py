@@ -10,6 +10,7 @@ import scan
 from images import DAMAGED, Refused, main, need, say, suffix
 
 AT_ONCE = 64  # rows
+BYTES, TEXTS = (f"{name} large_{name} {name}_view".split() for name in ("binary", "string"))
 
 
 class Tree:
@@ -53,9 +54,8 @@ def leaves_of(types, field, above=(), repeated=False):
     value = kind.value_type if types.is_dictionary(kind) else kind
     yield Column(path, columns.LISTS if repeated or types.is_nested(value) else
                  columns.INTEGERS if types.is_integer(value) else
-                 columns.BYTES if types.is_binary(value) or types.is_large_binary(value) else
-                 columns.TEXTS if types.is_string(value) or types.is_large_string(value) else
-                 str(value))
+                 columns.BYTES if str(value) in BYTES else
+                 columns.TEXTS if str(value) in TEXTS else str(value))
 
 
 def values_of(arrow, batch, column):
@@ -124,6 +124,8 @@ def write(source, tar):
         found.end()
     except scan.Failed as error:
         raise Refused(str(error)) from None
+    except NotImplementedError as error:  # of an old pyarrow
+        raise Refused(f"pyarrow {arrow.__version__}: {error}") from None
     except arrow.ArrowException as error:
         raise Refused(f"damaged: {error}", DAMAGED) from None
 

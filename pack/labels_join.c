@@ -569,7 +569,8 @@ static int say_differences(const struct label_set *set, struct buf *ret)
 			places = pack->name;
 		if (set->foreign[i] && set->styles[i].several == LABELS_FIRSTS)
 			firsts = pack->name;
-		if (options_have(info->options, info->options_len, &tar))
+		if (dataset_entries(pack->dataset) > 1 &&
+		    options_have(info->options, info->options_len, &tar))
 			*(set->foreign[i] ? &classes : &no_classes) = pack->name;
 	}
 	if (labels && only_names)

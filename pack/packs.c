@@ -21,6 +21,7 @@
 struct opening {
 	const struct packs_params *params;
 	const struct names *names;
+	struct names kept; /* `names`, once some have no image: borrows all but the array */
 	struct dataset_pack *packs; /* a base that has its delta on it leaves its place empty */
 	char **shown;		    /* the names of the packs, for messages */
 	struct split_name *splits;  /* the folders of sets */
@@ -45,6 +46,7 @@ static void opening_release(struct opening *o)
 	free(o->splits);
 	for (size_t i = 0; o->lists && i < o->params->select_count; i++)
 		buf_release(&o->lists[i]);
+	free(o->kept.all);
 	free(o->packs);
 	free(o->shown);
 	free(o->lists);
@@ -164,11 +166,46 @@ static void open_next(void *opening, size_t i)
 		.name = o->shown[i], .below = name->below, .scope = name->below};
 	r = o->shown[i] ? params->open(params->context, name, &o->packs[i].dataset, &why) : -ENOMEM;
 	SCOPE_LOCK(&o->lock);
-	if (r == 0 || i >= o->failed)
+	if (r == 0 || i >= o->failed || (r == -ENOANO && o->names->count > 1))
 		return;
 	o->failed = i;
 	o->error = err_set(o->err, r, "%s: %s%s", o->shown[i] ? o->shown[i] : "", err_text(&why, r),
 			   params->makes_packs ? "" : dataset_way_out(r));
+}
+
+/* Writers of sets make files without an image, too. */
+static int drop_empty(struct opening *o)
+{
+	const struct names *all = o->names;
+	SCOPE_FREE char *first = NULL, *line = NULL;
+	size_t count = 0;
+
+	o->kept.all = calloc(all->count, sizeof(*o->kept.all));
+	if (!o->kept.all)
+		return -ENOMEM;
+	for (size_t i = 0; i < all->count; i++) {
+		char *shown = steal_ptr(&o->shown[i]);
+
+		if (!o->packs[i].dataset) {
+			free(first ? shown : NULL);
+			first = first ? first : shown;
+			continue;
+		}
+		o->kept.all[count] = all->all[i];
+		o->packs[count] = o->packs[i];
+		o->shown[count++] = shown;
+	}
+	o->kept.count = count;
+	o->names = &o->kept;
+	if (count == 0)
+		return err_set(o->err, -ENOENT, "%s: no image in it, nor in the others", first);
+	if (!first || !o->params->notice)
+		return 0;
+	if (asprintf(&line, "%s: %zu of %zu files have no image, and are left out", first,
+		     all->count - count, all->count) < 0)
+		return -ENOMEM;
+	o->params->notice(line);
+	return 0;
 }
 
 /* Checks what the names cannot tell. */
@@ -428,8 +465,9 @@ int packs_open_names(const struct packs_params *params, const struct names *name
 		r = -ENOMEM;
 	if (r == 0) {
 		parallel_for_run(&loop, names->count);
-		r = o.error;
+		r = o.error ? o.error : drop_empty(&o);
 	}
+	names = o.names;
 	if (r == 0 && wants_all(params, names))
 		r = check_shards(&o);
 	if (r == 0)

@@ -127,7 +127,7 @@ static int make_index(struct opening *o, struct reader **ret, struct err *err)
 		r = foreign_check_unchanged(&o->source, r, err);
 	}
 	if (r == 0 && tree->rows.len == 0 && !(o->settings->watch && format->archive))
-		r = err_set(err, -ENOENT, "no image in it (%s)", format->name);
+		r = err_set(err, -ENOANO, "no image in it (%s)", format->name);
 	if (r == 0)
 		r = tell_labels(tree, err);
 	if (r == 0)

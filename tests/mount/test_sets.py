@@ -3,6 +3,7 @@ file of all its records would show, and files of different splits come in folder
 
 import os
 import pickle
+import shutil
 import tarfile
 
 import pytest
@@ -131,6 +132,23 @@ def test_a_set_has_the_classes_of_one_file_of_all_its_records(place, write, kind
 def test_so_it_is_with_options_of_classes(place, write, kind, option):
     (word, *_), (path, *_) = set_and_whole(place, write, kind)
     assert classes(word, place, option)[0] == classes(path, path.parent, option)[0]
+
+
+@pytest.mark.parametrize("write", [write_parquet, write_webdataset])
+def test_a_file_of_a_set_may_have_no_image(place, mount, write):
+    word, options = set_of(write, place, samples_of([[], [0, 2], [1], []]), NAMES)
+    found, said = classes(word, place, *options)
+    assert list(map(len, found.values())) == [2, 2, 2]
+    assert "none in" not in said
+    said = run(FOLDPACK, "list", word, *options).err
+    assert "x-00000-of-00004." in said and "2 of 4 files have no image, and are left out" in said
+    assert len(shown(mount(word, *options))) == 6
+    empty, = place.glob("x-00003-*")
+    assert "no image in it" in run(FOLDPACK, "list", empty, status=1).err
+    shutil.copy(empty, place / f"y-0{empty.suffix}")
+    shutil.copy(empty, place / f"y-1{empty.suffix}")
+    assert f"y-0{empty.suffix}: no image in it, nor in the others" in \
+        run(FOLDPACK, "list", f"{place}/y-*{empty.suffix}", status=1).err
 
 
 def test_a_mount_shows_what_a_pack_of_the_set_has(place, mount):

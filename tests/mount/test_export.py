@@ -73,14 +73,14 @@ def export(pack, target, kind, *options, status=0):
 
 def samples(root):
     """[(path below root, label)] as ImageFolder lists them, and the classes; all bytes."""
-    root = os.fsencode(root)
+    root = os.fspath(root)
     classes = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
     found = []
     for label, name in enumerate(classes):
         for folder, _, files in sorted(os.walk(os.path.join(root, name))):
-            found += [(os.path.relpath(os.path.join(folder, file), root), label)
+            found += [(os.fsencode(os.path.relpath(os.path.join(folder, file), root)), label)
                       for file in sorted(files)]
-    return found, classes
+    return found, list(map(os.fsencode, classes))
 
 
 def content(root, path):
@@ -118,6 +118,14 @@ def test_lmdb_has_the_values_that_folder2lmdb_writes(tree, out):
     check_lmdb(tree[0], out / "x.lmdb")
     assert re.fullmatch(r"foldpack: .*/x\.lmdb: 342 samples, 304 labels, .* s\n", said)
     assert sorted(os.listdir(out)) == ["x.lmdb", "x.lmdb.classes.txt", "x.lmdb.names.txt"]
+
+
+def test_classes_with_names_that_are_not_utf_8_are_numbered_as_imagefolder_does(packed, place, out):
+    """Which sorts texts: such bytes are between U+DC80 and U+DCFF."""
+    names = "\udcff", "\udcc3(", "\u00e9", "\uff21", "\U0001f600", "z"
+    images = {f"{name}/{below}/1.jpg": b"image" for name in names for below in names}
+    export(packed(images), out / "x.lmdb", "lmdb", "--root=/")
+    check_lmdb(place / "src", out / "x.lmdb")
 
 
 def test_names_of_classes_that_lists_read_otherwise_are_written_so_that_they_come_back(

@@ -117,7 +117,7 @@ class Export:
         if not there:
             raise self.failed(f"{self.options['root']}: not in the pack; 'foldpack list "
                               f"{self.pack.name}' shows what is")
-        self.classes = sorted(classes)
+        self.classes = sorted(classes, key=os.fsdecode)  # as Python does with other bytes than UTF-8
         self.label()
         self.sort()
 
@@ -166,8 +166,8 @@ class Export:
         so a/b-c comes before a/b/c. Or by rank; an empty file, which has no place in the pack,
         stays after the one before it."""
         def place(sample):
-            above, _, name = sample.path.rpartition(b"/")
-            return sample.folder, above, name
+            above, _, name = os.fsdecode(sample.path).rpartition("/")
+            return os.fsdecode(sample.folder), above, name
 
         self.samples.sort(key=place)
         if self.options.get("order", "path") == "path":

@@ -59,6 +59,13 @@ static bool set_name_number(const char **at, uint64_t *ret, int *ret_digits)
 	return *ret_digits > 0;
 }
 
+/* push_to_hub() of Hugging Face datasets before 2.15 put a hash behind the count, of each file
+ * another: train-00000-of-00002-6f3344faa23e9b0a.parquet. */
+static const char *after_hash(const char *at)
+{
+	return *at == '-' && strspn(at + 1, "0123456789abcdef") == 16 ? at + 17 : at;
+}
+
 bool set_name_parse(const char *name, struct set_name *ret)
 {
 	const char *end_of_name = name + name_query(name);
@@ -79,6 +86,7 @@ bool set_name_parse(const char *name, struct set_name *ret)
 		if (!set_name_number(&ret->after, &ret->of, &digits) || ret->number >= ret->of ||
 		    ret->of > NAMES_MOST)
 			continue;
+		ret->after = after_hash(ret->after);
 		ret->after_len = (size_t)(end_of_name - ret->after);
 		return true;
 	}

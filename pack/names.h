@@ -59,7 +59,7 @@ struct set_name {
 	const char *name;
 	size_t base;	   /* bytes of the folder, with its slash */
 	size_t before;	   /* bytes before "-00003", the folder with them */
-	const char *after; /* after "-00015": ".lmdb" */
+	const char *after; /* after "-00015", and a hash of Hugging Face's: ".lmdb" */
 	size_t after_len;  /* without the query of a URL */
 	uint64_t number, of;
 	int digits;

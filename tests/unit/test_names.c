@@ -323,6 +323,16 @@ TEST_OF(p, many_sets_are_checked_at_once)
 	assert_int_equal(names_check_sets(&p->names, &p->err), 0);
 }
 
+/* As push_to_hub() of Hugging Face datasets did before 2.15. */
+TEST_OF(p, files_of_a_set_may_have_a_hash_each)
+{
+	add(p, "data/train-00000-of-00003-6f3344faa23e9b0a.parquet");
+	add(p, "data/train-00002-of-00003-bd3344faa23e9b0b.parquet");
+	expect_missing(p, "train-00001-of-00003.parquet is missing of a set of 3");
+	add(p, "data/train-00001-of-00003-cd3344faa23e9b0b.parquet");
+	assert_int_equal(names_check_sets(&p->names, &p->err), 0);
+}
+
 TEST_OF(p, sets_of_other_folders_are_others)
 {
 	add(p, "a/x-0-of-2.lmdb");

@@ -110,6 +110,14 @@ static int compare_sets(const void *left, const void *right)
 	return r ? r : (a->of > b->of) - (a->of < b->of);
 }
 
+static int compare_members(const void *left, const void *right)
+{
+	const struct set_name *a = left, *b = right;
+	int r = compare_sets(left, right);
+
+	return r ? r : (a->number > b->number) - (a->number < b->number);
+}
+
 static int parse_sets(const struct names *names, size_t first, struct set_name **ret,
 		      size_t *ret_count)
 {
@@ -120,7 +128,7 @@ static int parse_sets(const struct names *names, size_t first, struct set_name *
 		return -ENOMEM;
 	for (size_t i = first; i < names->count; i++)
 		count += set_name_parse(names->all[i].name, &sets[count]);
-	qsort(sets, count, sizeof(*sets), compare_sets);
+	qsort(sets, count, sizeof(*sets), compare_members);
 	*ret = sets;
 	*ret_count = count;
 	return 0;
@@ -131,22 +139,21 @@ static int check_found(const struct names *names, size_t first, const char *patt
 		       struct err *err)
 {
 	SCOPE_FREE struct set_name *sets = NULL;
-	char why[256];
+	char why[640];
 	size_t count = 0;
 	int r = parse_sets(names, first, &sets, &count);
 
 	for (size_t i = 1; r == 0 && i < count; i++) {
 		const struct set_name *a = &sets[i - 1], *b = &sets[i];
+		const char *from = a->name + a->base, *other = b->name + b->base;
 
-		if (a->of == b->of || compare_names(a, b) != 0)
+		if (compare_names(a, b) != 0 || (a->of == b->of && a->number != b->number))
 			continue;
 		/* Without the folder: a URL may have a password there. */
 		snprintf(why, sizeof(why),
-			 "finds two sets, %.*s-*-of-%0*llu%.*s and -*-of-%0*llu%.*s: name one of "
-			 "them",
-			 (int)(a->before - a->base), a->name + a->base, a->digits,
-			 (unsigned long long)a->of, (int)a->after_len, a->after, b->digits,
-			 (unsigned long long)b->of, (int)b->after_len, b->after);
+			 "finds files of two sets, %.*s and %.*s: name those of one",
+			 (int)(a->after + a->after_len - from), from,
+			 (int)(b->after + b->after_len - other), other);
 		r = refuse_word(pattern, -EEXIST, why, err);
 	}
 	return r;

@@ -8,8 +8,8 @@
  *
  *	s3://b/x-*.lmdb             those that the server lists: also gs:// and hf://
  *
- * No pattern names an index file (base/name.h), or two sets that differ only in how many files they
- * have: x-*-of-00014 and x-*-of-00015.
+ * No pattern names an index file (base/name.h), or files of two sets that differ only in how many
+ * they have, x-*-of-00014 and x-*-of-00015, or in the hashes of Hugging Face's.
  *
  * A path that exists always names itself, whatever its characters; but a folder that Hugging Face's
  * save_to_disk wrote names the Arrow files in it.

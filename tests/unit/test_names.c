@@ -302,18 +302,32 @@ TEST_OF(p, what_a_set_lacks_is_named)
 		       "set of 9");
 }
 
+static void make(const char *name)
+{
+	assert_int_equal(close(open(name, O_CREAT | O_WRONLY | O_CLOEXEC, 0644)), 0);
+}
+
 /* Fewer files of a set than an earlier run made leave some of those beside it. */
 TEST_OF(p, a_pattern_that_finds_two_sets_of_one_name_is_refused)
 {
-	static const char other[] = "set-00000-of-00001.lmdb";
-
-	assert_int_equal(close(open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0644)), 0);
+	make("set-00000-of-00001.lmdb");
 	expect_refused(p, "set-*", -EEXIST,
-		       "'set-*': finds two sets, set-*-of-00001.lmdb and -*-of-00002.lmdb: name "
-		       "one of them");
+		       "'set-*': finds files of two sets, set-00000-of-00001.lmdb and "
+		       "set-00000-of-00002.lmdb: name those of one");
 	expect(p, "set-*-of-{00001,00002}.lmdb",
 	       "set-00000-of-00001.lmdb set-00000-of-00002.lmdb set-00001-of-00002.lmdb");
-	assert_int_equal(unlink(other), 0);
+	assert_int_equal(unlink("set-00000-of-00001.lmdb"), 0);
+}
+
+TEST_OF(p, so_it_is_where_they_differ_in_their_hashes)
+{
+	make("y-0-of-1-0123456789abcdef.tar");
+	make("y-0-of-1-fedcba9876543210.tar");
+	expect_refused(p, "y-*", -EEXIST,
+		       "'y-*': finds files of two sets, y-0-of-1-0123456789abcdef.tar and "
+		       "y-0-of-1-fedcba9876543210.tar: name those of one");
+	assert_int_equal(unlink("y-0-of-1-0123456789abcdef.tar"), 0);
+	assert_int_equal(unlink("y-0-of-1-fedcba9876543210.tar"), 0);
 }
 
 /* Each set was compared with all names: this took over a minute. */

@@ -25,9 +25,12 @@ struct select {
 
 static uint64_t literal_hash(const char *pattern)
 {
-	size_t len = strlen(pattern);
 	XXH3_state_t state;
+	size_t len;
 
+	if (strncmp(pattern, "./", 2) == 0)
+		pattern++;
+	len = strlen(pattern);
 	/* A folder may be written with a slash at its end. */
 	while (len > 1 && pattern[len - 1] == '/')
 		len--;

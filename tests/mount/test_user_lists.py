@@ -76,6 +76,15 @@ def test_patterns(place, mount, source, make_list):
     assert shown(mounted) == ["a/1.jpg", "b/#3.jpg"]
 
 
+@pytest.mark.parametrize("pattern", ["./b/", "b/", "./b", "./b/*", "/b/#*"])
+def test_a_pattern_as_shells_complete_it(place, mount, source, pattern):
+    """The same for all options."""
+    foldfs.pack(source, place / "x.lmdb")
+    assert shown(mount(place / "x.lmdb", f"--select={pattern}")) == ["b/#3.jpg"]
+    run(FOLDPACK, "create", f"--exclude={pattern}", source, place / "y.lmdb")
+    assert run(FOLDPACK, "list", place / "y.lmdb").out.splitlines()[-2:] == ["a/1.jpg", "a/2.jpg"]
+
+
 def test_packs(place, mount, source, make_list):
     foldfs.pack(source / "a", place / "a.lmdb")
     foldfs.pack(source / "b", place / "#b.lmdb")

@@ -118,45 +118,21 @@ static int compare_members(const void *left, const void *right)
 	return r ? r : (a->number > b->number) - (a->number < b->number);
 }
 
-static int parse_sets(const struct names *names, size_t first, struct set_name **ret,
-		      size_t *ret_count)
+/* Those of all names, or of those without a NAME/=, sorted. */
+static int parse_sets(const struct names *names, bool all, struct set_name **ret, size_t *ret_count)
 {
-	struct set_name *sets = calloc(names->count - first + 1, sizeof(*sets));
+	struct set_name *sets = calloc(names->count + 1, sizeof(*sets));
 	size_t count = 0;
 
 	if (!sets)
 		return -ENOMEM;
-	for (size_t i = first; i < names->count; i++)
-		count += set_name_parse(names->all[i].name, &sets[count]);
+	for (size_t i = 0; i < names->count; i++)
+		if (all || !names->all[i].placed)
+			count += set_name_parse(names->all[i].name, &sets[count]);
 	qsort(sets, count, sizeof(*sets), compare_members);
 	*ret = sets;
 	*ret_count = count;
 	return 0;
-}
-
-/* Of two sets of one name, one was left by an earlier run of what wrote the other. */
-static int check_found(const struct names *names, size_t first, const char *pattern,
-		       struct err *err)
-{
-	SCOPE_FREE struct set_name *sets = NULL;
-	char why[640];
-	size_t count = 0;
-	int r = parse_sets(names, first, &sets, &count);
-
-	for (size_t i = 1; r == 0 && i < count; i++) {
-		const struct set_name *a = &sets[i - 1], *b = &sets[i];
-		const char *from = a->name + a->base, *other = b->name + b->base;
-
-		if (compare_names(a, b) != 0 || (a->of == b->of && a->number != b->number))
-			continue;
-		/* Without the folder: a URL may have a password there. */
-		snprintf(why, sizeof(why),
-			 "finds files of two sets, %.*s and %.*s: name those of one",
-			 (int)(a->after + a->after_len - from), from,
-			 (int)(b->after + b->after_len - other), other);
-		r = refuse_word(pattern, -EEXIST, why, err);
-	}
-	return r;
 }
 
 /* --- one name --------------------------------------------------------------------------------- */
@@ -254,7 +230,7 @@ static int add_glob(struct names *names, const char *pattern, const struct word_
 		names->patterns = one.found = true;
 		for (size_t i = 0; r == 0 && i < listed.len; i += strlen(listed.data + i) + 1)
 			r = add_found(names, listed.data + i, &one, err);
-		return r ? r : check_found(names, before, pattern, err);
+		return r;
 	}
 	if (by_server(at) || !strpbrk(pattern, "*?[") || is_there(pattern, at)) {
 		r = check_beside(pattern, at, err);
@@ -268,7 +244,7 @@ static int add_glob(struct names *names, const char *pattern, const struct word_
 	if (r == 0 && names->count == before)
 		r = err_set(err, -ENOENT, "'%s' matches no file", pattern);
 	globfree(&found);
-	return r ? r : check_found(names, before, pattern, err);
+	return r;
 }
 
 /* --- folders ---------------------------------------------------------------------------------- */
@@ -557,12 +533,35 @@ int names_check_sets(const struct names *names, struct err *err)
 {
 	SCOPE_FREE struct set_name *sets = NULL;
 	size_t count = 0, next;
-	int r = parse_sets(names, 0, &sets, &count);
+	int r = parse_sets(names, true, &sets, &count);
 
 	for (size_t i = 0; r == 0 && i < count; i = next) {
 		for (next = i + 1; next < count && compare_sets(&sets[i], &sets[next]) == 0;)
 			next++;
 		r = check_set(&sets[i], next - i, err);
+	}
+	return r;
+}
+
+int names_check_mixed(const struct names *names, struct err *err)
+{
+	SCOPE_FREE struct set_name *sets = NULL;
+	size_t count = 0;
+	int r = parse_sets(names, false, &sets, &count);
+
+	for (size_t i = 1; r == 0 && i < count; i++) {
+		const struct set_name *a = &sets[i - 1], *b = &sets[i];
+		const char *from = a->name + a->base, *other = b->name + b->base;
+		size_t len = (size_t)(a->after + a->after_len - from);
+
+		if (compare_names(a, b) != 0 || (a->of == b->of && a->number != b->number) ||
+		    strcmp(a->name, b->name) == 0)
+			continue;
+		/* Without the folder: a URL may have a password there. */
+		r = err_set(err, -EEXIST,
+			    "%.*s and %.*s are of two sets, of which an earlier run may have left "
+			    "one: name the packs of one, or give each set a folder by NAME/=",
+			    (int)len, from, (int)(b->after + b->after_len - other), other);
 	}
 	return r;
 }

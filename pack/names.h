@@ -8,8 +8,7 @@
  *
  *	s3://b/x-*.lmdb             those that the server lists: also gs:// and hf://
  *
- * No pattern names an index file (base/name.h), or files of two sets that differ only in how many
- * they have, x-*-of-00014 and x-*-of-00015, or in the hashes of Hugging Face's.
+ * No pattern names an index file (base/name.h).
  *
  * A path that exists always names itself, whatever its characters; but a folder that Hugging Face's
  * save_to_disk wrote names the Arrow files in it.
@@ -42,8 +41,7 @@ struct names {
 	void *context;
 };
 
-/* Adds the packs of a word. Returns 0, -ENOENT (a glob that matches nothing), -EEXIST (it
- * finds two sets of one name), -EINVAL, -EACCES (a
+/* Adds the packs of a word. Returns 0, -ENOENT (a glob that matches nothing), -EINVAL, -EACCES (a
  * server must not name it), -E2BIG, -ENOMEM, or what reading a list returned. err has a sentence
  * that names the word, without its secrets. */
 int names_add(struct names *names, const char *word, struct err *err);
@@ -52,6 +50,11 @@ void names_release(struct names *names);
 /* A name such as x-00003-of-00015.lmdb belongs to a set. Returns 0, or -ENOENT with a sentence that
  * says which packs of the set are missing. */
 int names_check_sets(const struct names *names, struct err *err);
+
+/* Two sets that differ only in how many files they have, x-*-of-00014 and x-*-of-00015, or in the
+ * hashes of Hugging Face's, are not one dataset: one of them is out of date. Returns 0, or -EEXIST
+ * with a sentence that names a file of each, unless a NAME/= says where they go. */
+int names_check_mixed(const struct names *names, struct err *err);
 
 /* --- the name of one of several files: x-00003-of-00015.lmdb --------------------------------- */
 

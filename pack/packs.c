@@ -456,8 +456,10 @@ int packs_open_names(const struct packs_params *params, const struct names *name
 					  .work = open_next,
 					  .context = &o};
 	struct packs_label label = {0};
-	int r = read_select(&o);
+	int r = names_check_mixed(names, err);
 
+	if (r == 0)
+		r = read_select(&o);
 	o.packs = calloc(names->count, sizeof(*o.packs));
 	o.shown = calloc(names->count, sizeof(*o.shown));
 	o.splits = calloc(names->count, sizeof(*o.splits));

@@ -302,32 +302,37 @@ TEST_OF(p, what_a_set_lacks_is_named)
 		       "set of 9");
 }
 
-static void make(const char *name)
+static void expect_mixed(struct place *p, const char *a, const char *b)
 {
-	assert_int_equal(close(open(name, O_CREAT | O_WRONLY | O_CLOEXEC, 0644)), 0);
+	SCOPE_FREE char *sentence = NULL;
+
+	assert_true(asprintf(&sentence,
+			     "%s and %s are of two sets, of which an earlier run may have left "
+			     "one: name the packs of one, or give each set a folder by NAME/=",
+			     a, b) > 0);
+	p->err.text[0] = '\0';
+	assert_int_equal(names_check_mixed(&p->names, &p->err), -EEXIST);
+	assert_string_equal(p->err.text, sentence);
 }
 
 /* Fewer files of a set than an earlier run made leave some of those beside it. */
-TEST_OF(p, a_pattern_that_finds_two_sets_of_one_name_is_refused)
+TEST_OF(p, two_sets_of_one_name_are_not_one)
 {
-	make("set-00000-of-00001.lmdb");
-	expect_refused(p, "set-*", -EEXIST,
-		       "'set-*': finds files of two sets, set-00000-of-00001.lmdb and "
-		       "set-00000-of-00002.lmdb: name those of one");
-	expect(p, "set-*-of-{00001,00002}.lmdb",
-	       "set-00000-of-00001.lmdb set-00000-of-00002.lmdb set-00001-of-00002.lmdb");
-	assert_int_equal(unlink("set-00000-of-00001.lmdb"), 0);
+	add(p, "http://me:secret@host/x-{0..1}-of-2.lmdb?sig=1");
+	add(p, "a/x-0-of-1.lmdb");
+	add(p, "y-{0..1}-of-2.lmdb");
+	assert_int_equal(names_check_mixed(&p->names, &p->err), 0);
+	add(p, "old/=y-0-of-1.lmdb");
+	assert_int_equal(names_check_mixed(&p->names, &p->err), 0);
+	add(p, "http://me:secret@host/x-0-of-1.lmdb?sig=1");
+	expect_mixed(p, "x-0-of-1.lmdb", "x-0-of-2.lmdb");
 }
 
-TEST_OF(p, so_it_is_where_they_differ_in_their_hashes)
+TEST_OF(p, two_pushes_of_one_name_are_not_one)
 {
-	make("y-0-of-1-0123456789abcdef.tar");
-	make("y-0-of-1-fedcba9876543210.tar");
-	expect_refused(p, "y-*", -EEXIST,
-		       "'y-*': finds files of two sets, y-0-of-1-0123456789abcdef.tar and "
-		       "y-0-of-1-fedcba9876543210.tar: name those of one");
-	assert_int_equal(unlink("y-0-of-1-0123456789abcdef.tar"), 0);
-	assert_int_equal(unlink("y-0-of-1-fedcba9876543210.tar"), 0);
+	add(p, "y-0-of-1-0123456789abcdef.tar");
+	add(p, "y-0-of-1-fedcba9876543210.tar");
+	expect_mixed(p, "y-0-of-1-0123456789abcdef.tar", "y-0-of-1-fedcba9876543210.tar");
 }
 
 /* Each set was compared with all names: this took over a minute. */

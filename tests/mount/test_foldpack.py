@@ -1,6 +1,7 @@
 """The foldpack command, as its users meet it: no mount needed."""
 
 import contextlib
+import errno
 import gzip
 import json
 import os
@@ -10,11 +11,13 @@ import socket
 import stat
 import subprocess
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
 
 import foldfs
+import gate
 from foldfs import (BUILD, FOLDPACK, NOBODY, PHOTOS, as_user, has_photos, is_root,
                     small_filesystem)
 from trees import HOSTILE_NAMES, write
@@ -520,6 +523,35 @@ def test_signals_that_follow_leave_nothing_behind_either(src, pack):
     assert paused.process.returncode == -signal.SIGTERM
     assert "interrupted; nothing was left behind" in err
     nothing_left(pack)
+
+
+class Deaf(gate.Gate):
+    """It answers no interrupt, and the kernel keeps pages: so a read ends by a deadly signal alone,
+    as that of a mount whose daemon was stopped."""
+
+    def reply(self, opcode, node, body):
+        return (0, bytes(16)) if opcode == gate.OPEN else super().reply(opcode, node, body)
+
+    def answer(self, unique, error, data=b""):
+        if error != errno.EINTR:
+            super().answer(unique, error, data)
+
+
+@is_root
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_one_whose_source_answers_no_more(tmp_path, pack, number):
+    with Deaf(bytes((64 << 20) + 1), tmp_path / "src") as deaf:  # no file is read beside it
+        deaf.shut()
+        with subprocess.Popen([FOLDPACK, "create", deaf.folder, pack], text=True,
+                              stderr=subprocess.PIPE) as process:
+            deaf.wait_for_reader()
+            try:
+                process.send_signal(number)
+                time.sleep(5)  # pack/tool/work/interrupt.h
+                process.send_signal(number)
+                assert process.wait(10) == -number
+            finally:
+                process.kill()
 
 
 # --- create: the place of the pack ------------------------------------------------------

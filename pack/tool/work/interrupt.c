@@ -3,11 +3,17 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/signals.h"
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define GRACE (5 * CLOCK_SECOND)
+#define WAKE  SIGURG /* ends what the main thread waits for */
+
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 
 /* Any thread looks at it, and any may be the one that the signal comes to. */
 static atomic_int pending;
@@ -19,31 +25,57 @@ static void note_signal(int signal_number)
 
 	if (atomic_compare_exchange_strong(&first, &none, now)) {
 		atomic_store_explicit(&pending, signal_number, memory_order_relaxed);
+		syscall(SYS_tgkill, getpid(), getpid(), WAKE);
 	} else if (now - none >= GRACE) {
 		signal(signal_number, SIG_DFL);
 		raise(signal_number);
 	}
 }
 
-static void set_handler(void (*handler)(int))
+static void wake(int signal_number)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-	/* Without SA_RESTART: a read that hangs gives up. */
+	(void)signal_number;
+}
+
+static void *await_signals(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+static void set_handlers(void (*handler)(int))
+{
 	struct sigaction action = {.sa_handler = handler};
 
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (!signals_ignored(signals[i]))
-			sigaction(signals[i], &action, NULL);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (!signals_ignored(ends[i]))
+			sigaction(ends[i], &action, NULL);
+}
+
+static void begin_thread(void)
+{
+	/* Without SA_RESTART: a read that hangs gives up. */
+	const struct sigaction action = {.sa_handler = wake};
+	pthread_t thread;
+
+	sigaction(WAKE, &action, NULL);
+	/* Where there is no thread for them, signals come to this one as ever. */
+	if (pthread_create(&thread, NULL, await_signals, NULL) == 0)
+		signals_block(ends, sizeof(ends) / sizeof(ends[0]));
 }
 
 void interrupt_catch(void)
 {
-	set_handler(note_signal);
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	set_handlers(note_signal);
+	pthread_once(&once, begin_thread);
 }
 
 void interrupt_let(void)
 {
-	set_handler(SIG_DFL);
+	set_handlers(SIG_DFL);
 }
 
 int interrupt_pending(void)
@@ -60,9 +92,13 @@ bool interrupt_came(void *unused)
 int interrupt_die(void)
 {
 	int caught = interrupt_pending();
+	sigset_t only;
 
 	if (caught) {
+		sigemptyset(&only);
+		sigaddset(&only, caught);
 		signal(caught, SIG_DFL);
+		pthread_sigmask(SIG_UNBLOCK, &only, NULL);
 		raise(caught);
 	}
 	return EXIT_FAILED;

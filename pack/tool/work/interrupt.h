@@ -4,7 +4,10 @@
  * it must. Then it ends by interrupt_die(), so that its parent (a loop of a shell, Slurm) sees a
  * process that was ended by that signal. More signals are the same wish, as timeout(1) and shells
  * send it twice; where one comes five seconds after the first, something hangs, and it kills at
- * once. A signal handler can reach only static variables: these are the only ones. */
+ * once. A signal handler can reach only static variables: these are the only ones.
+ *
+ * Signals come to a thread that does nothing else. The one that the kernel would give them to, the
+ * main one, may hang in a read of a mount that no signal but a deadly one ends (FUSE, NFS). */
 #pragma once
 
 #include <stdbool.h>

@@ -2,6 +2,7 @@
 
 #include "base/math.h"
 #include "base/scope.h"
+#include "base/signals.h"
 #include <pthread.h>
 
 /* A ring: numbers go up, and a number modulo slots is the place.
@@ -101,7 +102,7 @@ int pipeline_new(const struct pipeline_params *params, struct pipeline **ret)
 		struct worker *worker = &pipeline->workers[pipeline->started];
 
 		worker->pipeline = pipeline;
-		r = -pthread_create(&worker->thread, NULL, work_on_items, worker);
+		r = thread_without_signals(&worker->thread, work_on_items, worker);
 		pipeline->started += r == 0;
 	}
 	/* Fewer threads than wanted are enough to go on. */

@@ -12,6 +12,14 @@ sigset_t signals_block(const int *numbers, size_t count)
 	return signals;
 }
 
+void signals_unblock(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 int thread_without_signals(pthread_t *ret, void *(*run)(void *), void *arg)
 {
 	sigset_t all, before;

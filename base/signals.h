@@ -18,5 +18,8 @@ static inline bool signals_ignored(int number)
  * all the same. Returns those that were blocked. */
 sigset_t signals_block(const int *numbers, size_t count);
 
+/* Blocks none, in a child that is to become another program. */
+void signals_unblock(void);
+
 /* As pthread_create(), for a thread that gets no signal. Returns 0 or -errno. */
 int thread_without_signals(pthread_t *ret, void *(*run)(void *), void *arg);

@@ -3,6 +3,7 @@
 #include "base/io.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,6 @@
 static _Noreturn void exec_command(int gate, char *const argv[], const sigset_t *defaults,
 				   const struct limits *limits, command_fn *first, void *context)
 {
-	sigset_t none;
 	char go;
 
 	if (first)
@@ -25,8 +25,7 @@ static _Noreturn void exec_command(int gate, char *const argv[], const sigset_t 
 			signal(signo, SIG_DFL);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	signals_unblock();
 	limits_give_back(limits);
 	execvp(argv[0], argv);
 	log_error("%s: %s", argv[0], strerror(errno));

@@ -4,6 +4,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/scope.h"
+#include "base/signals.h"
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -13,12 +14,10 @@ static _Noreturn void wait_for_status(int socket, pid_t child)
 {
 	unsigned char status;
 	int how = 0;
-	sigset_t none;
 
 	if (io_read(socket, &status, 1) == 1) {
-		sigemptyset(&none);
 		if (status)
-			sigprocmask(SIG_SETMASK, &none, NULL);
+			signals_unblock();
 		_exit(status);
 	}
 	waitpid(child, &how, 0);

@@ -7,6 +7,7 @@
 #include "base/math.h"
 #include "base/python.h"
 #include "base/scope.h"
+#include "base/signals.h"
 #include "base/size.h"
 #include "base/spawn.h"
 #include "base/uapi.h"
@@ -110,10 +111,8 @@ static _Noreturn void run(int socket, int lifeline, const char *script)
 	const char *const argv[] = {python_program(),	"-I", "-S", "-B", "-X", "utf8",
 				    PYTHON_RUN(script), NULL};
 	struct filter filter;
-	sigset_t none;
 
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	signals_unblock();
 	signal(SIGINT, SIG_IGN); /* of a terminal: it is this process that decides */
 	if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0 ||
 	    dup2(lifeline, LIFELINE) < 0 || fcntl(LIFELINE, F_SETFD, 0) < 0)

@@ -1,6 +1,7 @@
 """foldpack export: what comes out is read by the formats' own readers: py-lmdb and pickle, an
 independent reader of TFRecord, tarfile. No mount needed, but for a pack behind a gate."""
 
+import contextlib
 import io
 import os
 import pickle
@@ -11,6 +12,8 @@ import struct
 import subprocess
 import tarfile
 import threading
+import time
+from pathlib import Path
 
 import pytest
 
@@ -425,6 +428,57 @@ def test_what_it_needs_is_named_where_it_is_missing(tree, place, out, name, modu
     done = run(FOLDPACK, "export", "--format=lmdb", tree[1], out / "x", status=1,
                env={**os.environ, name: module or str(place)})
     assert said in done.err and done.err.count("\n") == 1 and os.listdir(out) == []
+
+
+# --- a python3 that hangs -------------------------------------------------------------------
+
+
+def wrapped(place, text):
+    """The environment with a shell script in place of python3, which does not become it."""
+    (place / "python").write_text(f"#!/bin/sh\n{text}\nexit $?\n")
+    (place / "python").chmod(0o755)
+    return {**os.environ, "FOLDFS_PYTHON": str(place / "python")}
+
+
+def test_a_wrapper_around_python_stays_in_front_of_it(tree, place, out):
+    env = wrapped(place, f'{os.environ["FOLDFS_PYTHON"]} "$@"')
+    run(FOLDPACK, "export", "--format=lmdb", tree[1], out / "x", env=env)
+    run(FOLDPACK, "diff", tree[0], tree[1], env=env)
+    run(FOLDPACK, "diff", place, tree[1], env=env, status=1)
+
+
+def is_gone(pid):
+    """Its parent may have been killed before it could wait for it."""
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+    return not Path(f"/proc/{pid}").exists()
+
+
+HANGS = "sh -c 'echo $$ >\"$0\"; exec sleep 1000' "
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("words", [("export", "--format=lmdb"), ("report", "-o"), ("diff",)],
+                         ids=lambda words: words[0])
+def test_one_that_hangs_ends_with_foldpack_at_a_signal(tree, place, out, words, number):
+    words = [*words, tree[1], out / "x"] if words[0] != "report" else [*words, out / "x", tree[1]]
+    words = ["diff", tree[0], tree[1]] if words[0] == "diff" else words
+    with subprocess.Popen([FOLDPACK, *words], env=wrapped(place, HANGS + f"{place}/id")) as process:
+        foldfs.wait_until(lambda: (place / "id").exists() and (place / "id").read_text().strip())
+        process.send_signal(number)
+        assert process.wait(PATIENCE) == -number
+    foldfs.wait_until(lambda: is_gone(int((place / "id").read_text())))
+
+
+def test_one_that_ignores_it_is_killed_by_a_later_one(tree, place):
+    env = wrapped(place, f"trap '' TERM\n{HANGS} {place}/id")
+    with subprocess.Popen([FOLDPACK, "diff", tree[0], tree[1]], env=env) as process:
+        foldfs.wait_until(lambda: (place / "id").exists() and (place / "id").read_text().strip())
+        process.send_signal(signal.SIGTERM)
+        time.sleep(5)  # pack/tool/work/interrupt.h
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == -signal.SIGTERM
+    foldfs.wait_until(lambda: is_gone(int((place / "id").read_text())))
 
 
 # --- accidents ----------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 #include "pack/tool/read/serve.h"
 
+#include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/io.h"
 #include "base/json.h"
@@ -7,6 +8,7 @@
 #include "base/name.h"
 #include "base/python.h"
 #include "base/scope.h"
+#include "base/signals.h"
 #include "base/size.h"
 #include "pack/image_kind.h"
 #include "pack/labels.h"
@@ -24,6 +26,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <xxhash.h>
 
 #define INSIDE	     (64 * MIB) /* bytes of files at once */
@@ -31,6 +34,7 @@
 #define PIPE	     ((int)MIB)
 #define SHARED	     (64 * MIB) /* memory that the script has, too */
 #define TREE_PIECE   (64 * KIB)
+#define ENDED	     64 /* status of the script where the server of the first pack has ended */
 
 struct server {
 	const struct serve *serve;
@@ -223,7 +227,7 @@ static int read_piece(const struct stream *stream, struct piece *piece)
 static void stream_work(void *context, unsigned worker, void *item)
 {
 	struct piece *piece = item;
-	int r = interrupt_pending() ? -EINTR : read_piece(context, piece);
+	int r = read_piece(context, piece);
 
 	(void)worker;
 	if (r < 0)
@@ -322,8 +326,6 @@ static int send_pieces(struct stream *stream)
 			r = io_write_parts(stream->server->answers, parts, 3);
 			progress_add(&stream->progress, 1, file_size(stream, piece->number));
 			drop_piece(NULL, piece);
-			if (r == 0 && interrupt_pending())
-				r = -EINTR;
 		}
 		if (r == 0 && stream->next > stream->done)
 			r = take_done(stream, !piece);
@@ -372,17 +374,15 @@ static int send_files(struct server *server)
 		stream.progress.bytes_total += file_size(&stream, i);
 	}
 	r = batch_ahead_new(server->dataset, stream.entries, count, &stream.ahead);
-	interrupt_catch();
 	if (r == 0)
 		r = send_pieces(&stream);
 	progress_end(&stream.progress);
-	interrupt_let();
 	return r ? r : io_write_full(server->answers, &end, sizeof(end));
 }
 
-/* --- the two processes ------------------------------------------------------------------------ */
+/* --- the processes ---------------------------------------------------------------------------- */
 
-/* In the child. */
+/* In the child that serves a pack. */
 static int answer_all(struct server *server, char *word)
 {
 	struct serve_open asked;
@@ -401,13 +401,14 @@ static int answer_all(struct server *server, char *word)
 	while (r == 0)
 		r = send_files(server);
 	dataset_free(server->dataset);
-	return r > 0 || r == -EPIPE || r == -EINTR ? EXIT_DONE : cmd_status(word, r, NULL);
+	return r > 0 || r == -EPIPE ? EXIT_DONE : cmd_status(word, r, NULL);
 }
 
-/* Begins to serve a pack, and tells the script of it. *ret_child: in the child, which then has
+/* Begins to serve a pack, and tells the script of it. *ret_child is 0 in the child, which then has
  * served. Returns its status there, else 0 or -errno. */
-static int serve_pack(const struct serve *serve, char *word, struct json *json, bool *ret_child)
+static int serve_pack(const struct serve *serve, size_t number, struct json *json, pid_t *ret_child)
 {
+	char *word = serve->words[serve->first + number];
 	SCOPE_FREE char *shown = name_shown(word);
 	void *memory = MAP_FAILED;
 	int asks[2], answers[2], shared;
@@ -428,7 +429,7 @@ static int serve_pack(const struct serve *serve, char *word, struct json *json, 
 	if (child < 0)
 		return -errno;
 	if (child == 0) {
-		/* The script alone gets what a terminal sends, and then ends this. */
+		/* The script ends this, or this ends with foldpack. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		signal(SIGINT, SIG_IGN);
 		signal(SIGHUP, SIG_IGN);
@@ -438,13 +439,14 @@ static int serve_pack(const struct serve *serve, char *word, struct json *json, 
 			memory = mmap(NULL, SHARED, PROT_READ | PROT_WRITE, MAP_SHARED, shared, 0);
 		close(asks[1]);
 		close(answers[0]);
-		*ret_child = true;
+		*ret_child = 0;
 		return answer_all(&(struct server){.serve = serve,
 						   .asks = asks[0],
 						   .answers = answers[1],
 						   .shared = memory == MAP_FAILED ? NULL : memory},
 				  word);
 	}
+	*ret_child = child;
 	close(asks[0]);
 	close(answers[1]);
 	fcntl(asks[1], F_SETFD, 0);
@@ -453,6 +455,7 @@ static int serve_pack(const struct serve *serve, char *word, struct json *json, 
 	json_array(json, NULL);
 	json_string(json, NULL, shown);
 	json_i64(json, NULL, child);
+	json_u64(json, NULL, ENDED + number);
 	json_i64(json, NULL, answers[0]);
 	json_i64(json, NULL, asks[1]);
 	json_i64(json, NULL, shared);
@@ -465,15 +468,90 @@ static void add_option(void *context, const char *name, const char *value)
 	json_string(context, name, value ? value : "");
 }
 
+/* In the child that becomes it. Its group is its own, for what a wrapper around python3 starts; no
+ * terminal ends that, or stops it as it writes. */
+static _Noreturn void become_script(const char *script, const char *told)
+{
+	/* Names are UTF-8 in any locale. What Python warns of is nothing to the user. */
+	const char *const argv[] = {python_program_beside(), "-B", "-X", "utf8", "-W", "ignore",
+				    PYTHON_RUN(script),	     told, NULL};
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signals_unblock();
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGTTOU, SIG_IGN);
+	execvp(argv[0], (char *const *)argv);
+	_exit(log_fail(EXIT_FAILED,
+		       "Python, which this command needs, does not start: %s: %s" PYTHON_WAY_OUT,
+		       argv[0], strerror(errno)));
+}
+
+/* Awaits its end, which a signal brings about. Returns its status as wait(2) has it. */
+static int await_script(pid_t script, const sigset_t *signals, int *ret_caught)
+{
+	uint64_t first = 0;
+	int status = 0;
+
+	while (waitpid(script, &status, WNOHANG) == 0) {
+		int caught = sigwaitinfo(signals, NULL);
+
+		if (caught < 0 || caught == SIGCHLD)
+			continue;
+		if (!first) {
+			first = clock_ns();
+			*ret_caught = caught;
+			kill(-script, SIGTERM);
+		} else if (clock_ns() - first >= INTERRUPT_GRACE) {
+			kill(-script, SIGKILL);
+		}
+	}
+	return status;
+}
+
+static int run_script(const struct serve *serve, const char *path, const char *told,
+		      const pid_t *servers)
+{
+	static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+	int caught = 0, status;
+	struct err err = {0};
+	sigset_t signals;
+	char *word;
+	pid_t script;
+
+	signal(SIGCHLD, SIG_DFL);
+	signals = signals_block(taken, sizeof(taken) / sizeof(taken[0]));
+	script = fork();
+	if (script < 0)
+		return cmd_status(NULL, -errno, NULL);
+	setpgid(script, 0);
+	if (script == 0)
+		become_script(path, told);
+	status = await_script(script, &signals, &caught);
+	if (caught && status != 0)
+		return interrupt_die_by(caught);
+	if (WIFSIGNALED(status))
+		return interrupt_die_by(WTERMSIG(status));
+	status = WEXITSTATUS(status);
+	if (status < ENDED || status - ENDED >= (int)serve->packs)
+		return status;
+	word = serve->words[serve->first + (size_t)(status - ENDED)];
+	waitpid(servers[status - ENDED], &status, 0);
+	if (WIFSIGNALED(status))
+		return cmd_status(
+			word, err_set(&err, -ECHILD, "the process that reads it was killed"), &err);
+	return WEXITSTATUS(status) ? WEXITSTATUS(status) : EXIT_FAILED;
+}
+
 int serve_run(const struct serve *serve)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT, told = BUF_INIT;
 	struct json json = json_begin(&told);
-	const char *python = python_program_beside();
-	bool child = false;
-	sigset_t blocked;
+	SCOPE_FREE pid_t *servers = calloc(serve->packs, sizeof(*servers));
+	pid_t child = -1;
 	int r = python_script("tools", serve->script, &path);
 
+	if (!servers)
+		return cmd_status(NULL, -ENOMEM, NULL);
 	if (r < 0)
 		return log_fail(EXIT_FAILED,
 				"%s.py, which does it, is not installed beside "
@@ -499,27 +577,17 @@ int serve_run(const struct serve *serve)
 	}
 	json_end(&json);
 	json_array(&json, "packs");
-	for (size_t i = 0; r == 0 && !child && i < serve->packs; i++)
-		r = serve_pack(serve, serve->words[serve->first + i], &json, &child);
-	if (child)
-		return r;
+	for (size_t i = 0; r == 0 && i < serve->packs; i++) {
+		r = serve_pack(serve, i, &json, &child);
+		if (child == 0)
+			return r;
+		servers[i] = child;
+	}
 	json_end(&json);
 	json_end(&json);
 	if (r == 0)
 		r = buf_adds(&told, "");
 	if (r < 0)
 		return cmd_status(NULL, r, NULL);
-	/* Signals wait until the script can end by them without a word. */
-	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGINT);
-	sigaddset(&blocked, SIGTERM);
-	sigaddset(&blocked, SIGHUP);
-	sigprocmask(SIG_BLOCK, &blocked, NULL);
-	/* Names are UTF-8 in any locale. What Python warns of is nothing to the user. */
-	execvp(python,
-	       (char *const *)(const char *const[]){python, "-B", "-X", "utf8", "-W", "ignore",
-						    PYTHON_RUN(path.data), told.data, NULL});
-	return log_fail(EXIT_FAILED,
-			"Python, which this command needs, does not start: %s: %s" PYTHON_WAY_OUT,
-			python, strerror(errno));
+	return run_script(serve, path.data, told.data, servers);
 }

@@ -1,6 +1,8 @@
-/* A command whose work a script does: python/foldfs/tools/. This process becomes the python3 that
- * FOLDFS_PYTHON names, or the one in PATH; a child of it opens each pack, and answers what the
- * script asks by two pipes. tools/pack.py is the other end, and says what there is to ask.
+/* A command whose work a script does: python/foldfs/tools/. One child becomes the python3 that
+ * FOLDFS_PYTHON names, or the one in PATH; another opens each pack, and answers what the script
+ * asks by two pipes. This process ends as the script does. A signal ends that by SIGTERM, a later
+ * one (work/interrupt.h) at once, with the programs that it has started. tools/pack.py is the other
+ * end, and says what there is to ask.
  *
  *	script -> struct serve_open                       -> the tree: lines of JSON
  *	script -> struct serve_files, struct serve_file.. -> struct serve_answer and the bytes, of
@@ -9,8 +11,8 @@
  *
  * Bytes are in memory that both have, where there is some and they are not too many.
  *
- * Where the script ends, the child does. What opening a pack fails with, the child says, and ends
- * with that status. */
+ * Where the script ends, all do. What opening a pack fails with, its child says, and ends with that
+ * status, which becomes that of this process. */
 #pragma once
 
 #include "pack/tool/cli/cmd.h"
@@ -67,5 +69,5 @@ struct serve_answer {
 	int64_t at;    /* from here on; below 0: they come then */
 };
 
-/* Returns the status to end with: of a child; or after an error was printed. */
+/* Returns the status to end with. */
 int serve_run(const struct serve *serve);

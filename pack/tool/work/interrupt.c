@@ -1,6 +1,5 @@
 #include "pack/tool/work/interrupt.h"
 
-#include "base/clock.h"
 #include "base/exit.h"
 #include "base/signals.h"
 #include <pthread.h>
@@ -10,8 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define GRACE (5 * CLOCK_SECOND)
-#define WAKE  SIGURG /* ends what the main thread waits for */
+#define WAKE SIGURG /* ends what the main thread waits for */
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 
@@ -26,7 +24,7 @@ static void note_signal(int signal_number)
 	if (atomic_compare_exchange_strong(&first, &none, now)) {
 		atomic_store_explicit(&pending, signal_number, memory_order_relaxed);
 		syscall(SYS_tgkill, getpid(), getpid(), WAKE);
-	} else if (now - none >= GRACE) {
+	} else if (now - none >= INTERRUPT_GRACE) {
 		signal(signal_number, SIG_DFL);
 		raise(signal_number);
 	}
@@ -89,17 +87,21 @@ bool interrupt_came(void *unused)
 	return interrupt_pending() != 0;
 }
 
+int interrupt_die_by(int signal_number)
+{
+	sigset_t only;
+
+	sigemptyset(&only);
+	sigaddset(&only, signal_number);
+	signal(signal_number, SIG_DFL);
+	pthread_sigmask(SIG_UNBLOCK, &only, NULL);
+	raise(signal_number);
+	return EXIT_FAILED;
+}
+
 int interrupt_die(void)
 {
 	int caught = interrupt_pending();
-	sigset_t only;
 
-	if (caught) {
-		sigemptyset(&only);
-		sigaddset(&only, caught);
-		signal(caught, SIG_DFL);
-		pthread_sigmask(SIG_UNBLOCK, &only, NULL);
-		raise(caught);
-	}
-	return EXIT_FAILED;
+	return caught ? interrupt_die_by(caught) : EXIT_FAILED;
 }

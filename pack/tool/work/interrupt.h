@@ -10,7 +10,11 @@
  * main one, may hang in a read of a mount that no signal but a deadly one ends (FUSE, NFS). */
 #pragma once
 
+#include "base/clock.h"
 #include <stdbool.h>
+
+/* From the first signal on, until more kill. */
+#define INTERRUPT_GRACE (5 * CLOCK_SECOND)
 
 /* From now on the signals only set the flag; those that are ignored stay ignored. */
 void interrupt_catch(void);
@@ -25,3 +29,5 @@ bool interrupt_came(void *unused);
 
 /* Ends the process by that signal. Returns (the status 1) only if there was none. */
 int interrupt_die(void);
+/* Ends it by this one, as a child of it ended. */
+int interrupt_die_by(int signal_number);

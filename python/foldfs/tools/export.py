@@ -11,8 +11,8 @@ import signal
 import sys
 import time
 
-from pack import (CAUGHT, CHECKSUMS, DAMAGED, DONE, FAILED, HASH, PLACE, SKIPPED, Failed,
-                  Interrupted, count, main, say, size)
+from pack import (CHECKSUMS, DAMAGED, DONE, FAILED, HASH, PLACE, SKIPPED, Failed, Interrupted,
+                  count, main, say, size)
 from formats import FORMATS, KINDS
 from outputs import Outputs, listed
 
@@ -250,13 +250,13 @@ def run(command):
     command.catch()
     try:
         export.write(files)
-        signal.pthread_sigmask(signal.SIG_BLOCK, CAUGHT)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     except BaseException as error:
         export.pack.close()
         files.remove()
         if isinstance(error, Interrupted):
             say(f"{export.target}: interrupted; nothing was left behind")
-            return command.die()
+            return FAILED
         if isinstance(error, OSError):
             raise Failed(f"{export.target}: {error.strerror}; nothing was left behind") from None
         raise

@@ -1,9 +1,10 @@
 """What the scripts of this folder share: the packs that foldpack opens for them, and what they say.
 
 foldpack runs `python3 SCRIPT JSON` (pack/tool/read/serve.h), whose object has the "words" of the
-command line, the "options" that were given (a flag has ""), and of each pack its name, its process
-and two pipes. The process is a child of foldpack, which opens the pack, or says why it cannot, and
-shows the progress of what is read."""
+command line, the "options" that were given (a flag has ""), and of each pack its name, its process,
+the status to end with once that has ended, and two pipes. The process is a child of foldpack, which
+opens the pack, or says why it cannot, and shows the progress of what is read. foldpack itself waits
+for the end of the script, and passes each signal on as SIGTERM."""
 
 import contextlib
 import errno
@@ -23,8 +24,6 @@ ATTRS, IMAGES, CHECKSUMS, SUMMARY, FOLDERS = 1, 2, 4, 8, 16
 PLACE, HASH = 1, 2
 BYTES, LOOK = 1, 2
 QUIET, WARNINGS, NORMAL, VERBOSE = range(4)
-CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-GRACE = 5  # seconds
 # By suffix, those that ImageFolder takes, and GIF.
 IMAGE_KINDS = {"jpg": "JPEG", "jpeg": "JPEG", "png": "PNG", "webp": "WebP", "gif": "GIF",
                "bmp": "BMP", "ppm": "PNM", "pgm": "PNM", "tif": "TIFF", "tiff": "TIFF"}
@@ -47,9 +46,9 @@ class Interrupted(Exception):
 class Pack:
     began = None  # to read files, and so to show progress
 
-    def __init__(self, name, process, answers, asks, memory):
+    def __init__(self, name, process, ended, answers, asks, memory):
         self.name = name  # without secrets
-        self.process = process
+        self.process, self.ended = process, ended
         self.answers = open(answers, "rb", buffering=1 << 18)
         self.asks = open(asks, "wb", buffering=0)
         self.memory = memory >= 0 and memoryview(mmap.mmap(memory, 0, access=mmap.ACCESS_READ))
@@ -104,12 +103,12 @@ class Pack:
 
     def close(self):
         """Ends the progress, too."""
-        self.answers.close()
-        self.asks.close()
-        if self.process:
-            os.kill(self.process, signal.SIGTERM)
-            os.waitpid(self.process, 0)
-            self.process = None
+        if not self.answers.closed:
+            os.kill(self.process, signal.SIGKILL)
+            while self.answers.read(1 << 20):
+                pass
+            self.answers.close()
+            self.asks.close()
 
     def _ask(self, what):
         what = memoryview(what)
@@ -132,16 +131,10 @@ class Pack:
         return data
 
     def _ended(self):
-        status = os.waitpid(self.process, 0)[1]
-        self.process = None
-        if os.WIFSIGNALED(status):
-            return Failed(f"{self.name}: the process that reads it was killed")
-        return Failed("", os.WEXITSTATUS(status) or FAILED)
+        return Failed("", self.ended)
 
 
 class Command:
-    caught = since = None  # the signal that ends it, and when it came
-
     def __init__(self):
         told = json.loads(sys.argv[1])
         self.name, self.version = told["command"], told["version"]
@@ -163,23 +156,12 @@ class Command:
         return Failed(f"{text}; see '{self.name} --help'", USAGE)
 
     def catch(self):
-        """From now on a signal raises Interrupted; more are as pack/tool/work/interrupt.h has
-        them."""
-        for number in CAUGHT:
-            if signal.getsignal(number) != signal.SIG_IGN:
-                signal.signal(number, self._interrupt)
+        """From now on a signal raises Interrupted, once."""
+        signal.signal(signal.SIGTERM, self._interrupt)
 
     def _interrupt(self, number, _):
-        if not self.caught:
-            self.caught, self.since = number, time.monotonic()
-            raise Interrupted
-        if time.monotonic() - self.since >= GRACE:
-            self.die()
-
-    def die(self):
-        """By the signal that was caught: so a shell's loop and Slurm see it."""
-        signal.signal(self.caught, signal.SIG_DFL)
-        os.kill(os.getpid(), self.caught)
+        signal.signal(number, signal.SIG_IGN)
+        raise Interrupted
 
 
 # What a terminal obeys instead of showing it, and what is no UTF-8: base/utf8.h.
@@ -259,10 +241,6 @@ def need(module, what, package="", otherwise=""):
 
 def main(run):
     """Ends with the status that run(Command) returns."""
-    for number in CAUGHT:
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, CAUGHT)
     command = Command()
     try:
         status = run(command)

@@ -28,7 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import system
 from outputs import REFUSED
-from pack import (CHECKSUMS, DAMAGED, DONE, FOLDERS, IMAGE_KINDS, IMAGES, SUMMARY, Failed,
+from pack import (CHECKSUMS, DAMAGED, DONE, FAILED, FOLDERS, IMAGE_KINDS, IMAGES, SUMMARY, Failed,
                   Interrupted, count, dumps, main, need, result, say, shown, size)
 
 BEGINS = b"<!DOCTYPE html>\n<!-- a report of foldpack -->\n"  # of every page
@@ -635,7 +635,7 @@ class Report:
                 write(output, page)
         except Interrupted:
             say(f"{output}: interrupted; nothing was written")
-            self.command.die()
+            return FAILED
         if self.noted["damaged"]:
             raise Failed(f"{self.pack.name}: damaged; the report was written and names what it "
                          "found, 'foldpack verify' names all", DAMAGED)

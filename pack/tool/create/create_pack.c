@@ -90,8 +90,10 @@ static int look(struct create *create)
 		   progress_now() - create->report.progress.began);
 	if (!create->slice.slices)
 		r = create_look_ahead(create, create->builder, create->import->entries);
+	if (r < 0)
+		return r;
 	left = leftovers_of(create);
-	return r < 0 ? r : leftovers_name_links(&left);
+	return leftovers_name_links(&left);
 }
 
 static int store_all(struct create *create)
@@ -113,8 +115,10 @@ static int store_all(struct create *create)
 	r = create_store(create);
 	if (r == 0)
 		r = create_source_tell_broken(&create->source, &create->report, create->builder);
+	if (r < 0)
+		return r;
 	left = leftovers_of(create);
-	return r < 0 ? r : leftovers_name(&left);
+	return leftovers_name(&left);
 }
 
 static int pack_source(struct create *create)

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COUNT "{}"
+#define COUNT  "{}"
+#define PLURAL "(s)"
 
 struct said {
 	struct notice notice; /* its text and example are owned */
@@ -100,23 +101,38 @@ static int compare_said(const void *left, const void *right)
 	return order ? order : strcmp(a->notice.text, b->notice.text);
 }
 
+/* Up to `end`, of which the first noun is of a count. */
+static void add_text(const char *text, const char *end, uint64_t count, struct buf *ret)
+{
+	const char *at = strstr(text, PLURAL);
+
+	if (at && at < end) {
+		buf_addf(ret, "%.*s%s", (int)(at - text), text, count == 1 ? "" : "s");
+		text = at + strlen(PLURAL);
+	}
+	buf_add(ret, text, (size_t)(end - text));
+}
+
 /* Without memory, the line is lost. */
 static int line_of(const struct said *said, struct buf *ret)
 {
 	const struct notice *notice = &said->notice;
 	const char *text = notice->text, *at;
-	char count[SIZE_TEXT];
+	char shown[SIZE_TEXT];
+	uint64_t count = 0;
 
 	buf_adds(ret, said->subject);
 	if (said->subjects > 1)
 		buf_addf(ret, " and %zu more", said->subjects - 1);
 	buf_adds(ret, ": ");
 	for (size_t i = 0; i < notice->numbers && (at = strstr(text, COUNT)); i++) {
-		buf_add(ret, text, (size_t)(at - text));
-		buf_adds(ret, count_format(notice->counts[i], count));
+		add_text(text, at, count, ret);
+		count = notice->counts[i];
+		buf_adds(ret, count_format(count, shown));
 		text = at + strlen(COUNT);
 	}
-	return buf_addf(ret, "%s%s%s", text, *notice->example ? ", such as " : "", notice->example);
+	add_text(text, text + strlen(text), count, ret);
+	return buf_addf(ret, "%s%s", *notice->example ? ", such as " : "", notice->example);
 }
 
 void notices_say(struct notices *notices, void (*say)(const char *line))

@@ -17,7 +17,8 @@
 #define NOTICE_COUNTS 2
 
 struct notice {
-	const char *text; /* a sentence: its first {} stand for the counts */
+	const char *text; /* a sentence: its first {} stand for the counts, and (s) behind one
+			     for the plural of its noun: "{} file(s)" */
 	size_t numbers;	  /* of counts */
 	uint64_t counts[NOTICE_COUNTS];
 	const char *example; /* comes behind it; NULL or "": none does */

@@ -314,12 +314,9 @@ static int say_opened(struct opening *o, const struct dataset *dataset)
 	if (stats.listed)
 		note.counts[note.numbers++] = stats.listed;
 	if (asprintf(&text,
-		     "a %s as it is, without checksums: {} file%s, listed %s%s; '--relist' lists "
+		     "a %s as it is, without checksums: {} file(s), listed %s%s; '--relist' lists "
 		     "it anew%s",
-		     o->kind, files == 1 ? "" : "s", age,
-		     stats.listed > 1 ? " by {} requests"
-		     : stats.listed   ? " by {} request"
-				      : "",
+		     o->kind, age, stats.listed ? " by {} request(s)" : "",
 		     o->settings.index_folder
 			     ? "; '--cache-dir' keeps the listing alone, as only checksums say "
 			       "whether a copy is right: 'foldpack create' makes a pack"

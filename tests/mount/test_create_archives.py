@@ -179,7 +179,7 @@ def test_tars_in_samples_are_no_folders(place):
     shard(place / "x.tar", [("1.cls", b"1"), ("1.jpg", b"1"), ("1.tar", inner)])
     found, said = content(compressed(place / "x.tar", "gz"), place)
     assert {path for path in found if path.endswith(b"jpg")} == {b"0001/1.jpg"}
-    assert "as neither image nor class: 1 members" in said
+    assert "as neither image nor class: 1 member" in said
 
 
 # --- several tars, of which some are damaged ----------------------------------------------------

@@ -96,7 +96,7 @@ def test_all_that_copy_what_is_left_out_of_end_with_4(place):
                      ("pipe", tarfile.FIFOTYPE, ""), ("../up", b"up"))
     path = place / "a.tar"
     said = [run(FOLDPACK, "extract", path, place / f"out{n}", status=4).err for n in range(2)]
-    assert ["left out: 1 named pipes" in text for text in said] == [True, False]
+    assert ["left out: 1 named pipe" in text for text in said] == [True, False]
     for text in said:
         assert text.splitlines()[-1] == f"foldpack: {path}: 2 of its members left out"
     both = f"{place}/{{a,b}}.tar"

@@ -41,6 +41,17 @@ TEST_OF(notices, the_same_of_many_is_one_line_with_the_sums)
 	expect(notices, "");
 }
 
+TEST_OF(notices, a_noun_is_in_the_plural_of_the_sum)
+{
+	static const struct notice listed = {"{} file(s) by {} request(s)", 2, {1, 1}, NULL};
+
+	notices_add(notices, "a", &listed);
+	expect(notices, "a: 1 file by 1 request\n");
+	notices_add(notices, "a", &listed);
+	notices_add(notices, "b", &listed);
+	expect(notices, "a and 1 more: 2 files by 2 requests\n");
+}
+
 TEST_OF(notices, the_first_example_stays)
 {
 	notices_add(notices, "a", &(struct notice){"{} devices", 1, {1}, "'x'"});

@@ -16,9 +16,9 @@ from scan import Failed, class_field, damaged, is_image_name, label_number, name
 CLASS_MOST = 4096  # bytes of a .cls member
 LOOKED_AT = 1000  # members, for a sample with a class,
 LOOKED_FAR = 4 << 20  # and of a far file no further than this
-NOTES = {"other": "left out, as neither image nor class: {} members",
-         "unfit": "left out, as of no sample: {} members",
-         "meta": "left out, as named __NAME__: {} members",
+NOTES = {"other": "left out, as neither image nor class: {} member(s)",
+         "unfit": "left out, as of no sample: {} member(s)",
+         "meta": "left out, as named __NAME__: {} member(s)",
          "again": "images that come again, of which the last counts: {}"}
 
 

@@ -416,6 +416,12 @@ def test_more_shards_than_samples_or_a_folder_in_their_place_are_refused(tree, o
     assert "exists, and is not a file" in said
 
 
+def test_a_target_that_is_too_long_for_its_files_is_refused_with_the_way_out(tree, out):
+    for kind, name in (("lmdb", 239), ("tfrecord", 240), ("webdataset", 245)):
+        said = export(tree[1], out / ("x" * name), kind, status=1).err
+        assert "File name too long; choose a shorter TARGET" in said and os.listdir(out) == []
+
+
 # --- the script that writes -------------------------------------------------------------------
 
 

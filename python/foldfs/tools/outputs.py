@@ -71,7 +71,8 @@ class Outputs:
             except FileNotFoundError:
                 continue
             except OSError as error:
-                raise Failed(f"{path}: {error.strerror}") from None
+                way = "; choose a shorter TARGET" if error.errno == errno.ENAMETOOLONG else ""
+                raise Failed(f"{path}: {error.strerror}{way}") from None
             if not stat.S_ISREG(mode):
                 raise Failed(f"{path}: exists, and is not a file")
             if not self.replace:

@@ -18,7 +18,7 @@ import pytest
 
 import limits
 from damage import encode, with_size
-from foldfs import FOLDPACK, PHOTOS, has_photos, is_root, pack, run
+from foldfs import FOLDPACK, PHOTOS, ROOT, has_photos, is_root, pack, run
 from foreign import write_tar, write_zip
 from formats import recordio, tfrecord
 from gate import Gate
@@ -815,6 +815,14 @@ def test_where_the_python_in_path_has_no_pillow_that_of_the_system_is_asked(plac
     packed = pack(place / "src", place / "x.lmdb")
     run(FOLDPACK, "report", packed, "-o", place / "page")
     assert "base64" in (place / "page").read_text()
+    asked = [f"{place}/env/bin/python3", "-c", "import sys; sys.path.insert(0, sys.argv[1]); "
+             "import system; system.PYTHON = sys.argv[2]; system.find('PIL')",
+             ROOT / "python/foldfs/tools", place / "old"]
+    for says in "import sys; sys.version_info = (3, 6)", "import sys; sys.path = []":
+        write(place / "old", f"#!/bin/sh\n[ \"$1\" = -c ] || exec echo began in it\n"
+              f"exec /usr/bin/python3 -c '{says}'\"\n$2\" \"$3\"\n".encode())
+        (place / "old").chmod(0o755)
+        assert run(*asked).out == "", "it lacks the module, or is too old"
     monkeypatch.setenv("FOLDFS_PYTHON", f"{place}/env/bin/python3")
     assert "Pillow, which makes the pictures, is not in" in run(
         FOLDPACK, "report", packed, "-o", place / "page", status=1).err

@@ -16,6 +16,7 @@
 #include "pack/dataset_internal.h"
 #include "pack/dataset_merge.h"
 #include "pack/index_rows.h"
+#include "pack/labels.h"
 
 /* An entry of the merged tree. */
 struct merge_row {
@@ -353,6 +354,7 @@ static int refuse_conflicts(const struct merging *m)
 {
 	const struct conflict *c = &m->conflict;
 	SCOPE(buf_release) struct buf path = BUF_INIT;
+	struct labels_style style;
 	char more[64] = "";
 
 	if (c->count == 0)
@@ -364,9 +366,12 @@ static int refuse_conflicts(const struct merging *m)
 			 (unsigned long long)c->count - 1);
 	return err_set(m->err, -EEXIST,
 		       "'%s' is %s in %s and in %s%s; 'NAME/=' in front of one puts it into a "
-		       "folder of its own",
+		       "folder of its own%s",
 		       path.data, c->folder ? "a folder and a file" : "another file",
-		       m->params->packs[c->pack].name, m->params->packs[c->another].name, more);
+		       m->params->packs[c->pack].name, m->params->packs[c->another].name, more,
+		       !c->folder && labels_style_read(m->params->packs[c->pack].dataset, &style)
+			       ? "; --name-key='' keeps one tree, of files with numbers"
+			       : "");
 }
 
 /* --- what was selected ------------------------------------------------------------------------ */

@@ -82,7 +82,10 @@ static int tell_labels(struct foreign_tree *tree, struct err *err)
 	if (settings->label_key && tree->classed == 0)
 		return err_set(err, -EINVAL, "--label-key: no record has a label as '%s'",
 			       settings->label_key);
-	if (settings->name_key && tree->named == 0)
+	if (foreign_numbers_files(settings) && tree->named && !tree->made_up)
+		return err_set(err, -EINVAL,
+			       "--name-key='': its files have paths, which they keep");
+	if (settings->name_key && *settings->name_key && tree->named == 0)
 		return err_set(err, -EINVAL, "--name-key: no record has a name as '%s'",
 			       settings->name_key);
 	if (tree->classed && tree->unlabelled)

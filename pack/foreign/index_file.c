@@ -61,7 +61,9 @@ static uint64_t hash_settings(const struct foreign_tree *tree)
 	hash_text(&state, settings->label_key);
 	hash_text(&state, settings->name_key);
 	hash_text(&state, tree->classes.name ? "classes" : NULL);
-	hash_text(&state, tree->names.name ? "names" : NULL);
+	hash_text(&state, tree->names.name		    ? "names"
+			  : foreign_numbers_files(settings) ? "numbers"
+							    : NULL);
 	XXH3_64bits_update(&state, choices, sizeof(choices));
 	XXH3_64bits_update(&state, &settings->strip, sizeof(settings->strip));
 	XXH3_64bits_update(&state, tree->classes.text.data, tree->classes.text.len);

@@ -413,8 +413,8 @@ static int tell(struct maker *maker)
 			 "%clmdb=%d%cclasses=%d%cnames=%d%cstrip=%u%cwatch=%d%c"
 			 "unpacks=%d%c",
 			 source->size, 0, source->walker != NULL, 0, settings->classes != NULL, 0,
-			 settings->names != NULL, 0, settings->strip, 0, watch != NULL, 0,
-			 watch && watch->unpack, 0);
+			 settings->names || foreign_numbers_files(settings), 0, settings->strip, 0,
+			 watch != NULL, 0, watch && watch->unpack, 0);
 
 	for (size_t i = 0; r == 0 && i < sizeof(options) / sizeof(*options); i++)
 		r = buf_addf(&out, "%s=%s%c", options[i].name,

@@ -18,7 +18,7 @@ int foreign_settings_check(const struct foreign_settings *settings, unsigned tak
 								: 0;
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-		if (keys[i].given && !(takes & keys[i].bit))
+		if (keys[i].given && *keys[i].given && !(takes & keys[i].bit))
 			return err_set(err, -EINVAL,
 				       "'%s' chooses a field of a record, and %s has none for it",
 				       keys[i].option, format);
@@ -33,4 +33,9 @@ bool foreign_asked(const struct foreign_settings *settings)
 	return settings->schema || settings->classes || settings->names ||
 	       settings->class_folders || settings->layout || settings->image_key ||
 	       settings->label_key || settings->name_key;
+}
+
+bool foreign_numbers_files(const struct foreign_settings *settings)
+{
+	return settings->name_key && !*settings->name_key;
 }

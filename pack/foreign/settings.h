@@ -126,8 +126,7 @@ struct foreign_settings {
 	uint64_t retry;	  /* s to repeat reads of a folder of other machines that fail */
 	bool relist;	  /* of a folder or a prefix: the listing that is kept does not count */
 	bool unpublished; /* an index that a publisher has laid beside the file does not count */
-	/* NULL: what is left out of an archive is counted, and noted. With it, an archive is looked
-	 * through each time, and no index of it is kept. */
+	/* NULL: what an archive lacks is noted. Else it is read each time; no index is kept. */
 	struct foreign_watch *watch;
 };
 
@@ -136,6 +135,7 @@ extern const char *const foreign_folders_names[]; /* by enum foreign_folders */
 
 /* Whether any of the options below was given, but --empty-classes. */
 bool foreign_asked(const struct foreign_settings *settings);
+bool foreign_numbers_files(const struct foreign_settings *settings); /* by an empty name_key */
 
 /* Which options say something to a format. */
 enum {
@@ -175,6 +175,6 @@ int foreign_settings_check(const struct foreign_settings *settings, unsigned tak
 		OPT_STRING(0, "label-key", "NAME", type, member.label_key,                        \
 			   "field with the label"),                                               \
 		OPT_STRING(0, "name-key", "NAME", type, member.name_key,                          \
-			   "field with the name of the file"),                                    \
+			   "field with the name of the file; '': none"),                          \
 		OPT_FLAG(0, "relist", type, member.relist,                                        \
 			 "list a folder, or a prefix of a server, anew")

@@ -327,6 +327,8 @@ int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct
 	int r;
 
 	tree->named += name.data || path.data;
+	if (foreign_numbers_files(tree->source->settings) && row->volume != TREE_TEXT)
+		name = (struct foreign_text){0};
 	if (listed) {
 		name = tree_item(&tree->names, file->record);
 		if (!name.data)

@@ -1,6 +1,7 @@
 """Several files of another format are one set, and two sets are two: what a set shows is what one
 file of all its records would show, and files of different splits come in folders of their own."""
 
+import io
 import os
 import pickle
 import shutil
@@ -238,6 +239,41 @@ def test_images_of_lmdbs_in_folders_are_called_by_these(place):
 
 
 # --- WebDataset -----------------------------------------------------------------------------------
+
+
+def test_shards_with_the_same_keys_are_one_tree_where_files_have_numbers(place):
+    """As where each writer counts its samples from 0, which WebDataset takes."""
+    for shard in range(2):
+        foreign.write_tar(place / f"x-{shard:06}.tar", {
+            f"{key}.{suffix}": JPEG + b"%d %d" % (shard, key) if suffix == "jpg" else b"%d" % key
+            for key in range(3) for suffix in ("jpg", "cls")})
+    shards = f"{place}/x-{{000000..000001}}.tar"
+    said = run(FOLDPACK, "list", shards, status=1).err
+    assert "is another file in" in said and "--name-key='' keeps one tree" in said
+    found, _ = classes(shards, place, "--name-key=")
+    assert found == {f"{key:04}": {JPEG + b"%d %d" % (shard, key) for shard in range(2)}
+                     for key in range(3)}
+    listed = run(FOLDPACK, "list", "--name-key=", shards).out.split()
+    assert [name for name in listed if "." in name][:2] == [
+        "0000/x-000000-00000000.JPEG", "0000/x-000001-00000000.JPEG"]
+
+
+def test_samples_of_one_key_in_a_tar_are_all_there_where_files_have_numbers(place):
+    with tarfile.open(place / "x.tar", "w") as out:
+        for data in b"1", b"2":
+            for name, content in ("a.jpg", JPEG + data), ("a.cls", b"0"), ("b.txt", b""):
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                out.addfile(info, io.BytesIO(content))
+    assert classes(place / "x.tar", place)[0] == {"0000": {JPEG + b"2"}}
+    assert classes(place / "x.tar", place, "--name-key=")[0] == {
+        "0000": {JPEG + b"1", JPEG + b"2"}}
+
+
+def test_files_with_paths_keep_them(place):
+    foreign.write_tar(place / "x.tar", {"a/1.jpg": JPEG})
+    assert "--name-key='': its files have paths, which they keep" in run(
+        FOLDPACK, "list", "--name-key=", place / "x.tar", status=1).err
 
 
 def test_webdataset_is_no_plain_tar_since_its_first_sample_has_no_class(place, mount):

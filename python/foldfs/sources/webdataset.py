@@ -124,6 +124,7 @@ class Sample:
 class Samples:
     def __init__(self, source, tree):
         self.source, self.tree, self.sample = source, tree, None
+        self.named = source.option["names"] == "0"  # by their keys
         self.rows, self.count, self.unclassed = 0, 0, 0
         self.places, self.left_out = {}, no_counts()  # places: path -> its row
 
@@ -152,7 +153,7 @@ class Samples:
         self.unclassed += not sample.has_class()
 
     def add(self, sample, member, path):
-        if path in self.places:
+        if self.named and path in self.places:
             self.tree.drop(self.places[path])
             self.left_out["again"] += 1
         self.places[path] = self.rows

@@ -115,6 +115,17 @@ def test_names_that_are_no_paths_are_counted_and_named(loose, mount):
     assert "left out, as no file can have their names: 13, such as" in said
 
 
+def test_names_over_255_bytes_are_counted_and_named(loose, mount, place):
+    loose.list(*(f'train/{name}\t5\t2020-01-01T00:00:00.000Z\t"x"\n'
+                 for name in ("n" * 256, "n" * 256 + "/a.jpg")))
+    mounted = mount(PREFIX, *loose.options, "--relist")
+    left_out = "left out, as no file can have their names: 2, such as"
+    assert left_out in mounted.said and "too long for a file" in mounted.said
+    assert trees.content(mounted) == trees.content(loose.folder)
+    said = run(FOLDPACK, "create", *loose.options, PREFIX, place / "x.lmdb", status=4).err
+    assert left_out in said
+
+
 def test_all_names_of_files_are_mounted(loose, mount):
     """What a console cannot show, and what differs in case alone."""
     odd = [b"new\nline", b"\x01\x1b[31m control", b"\xff\xfe not UTF-8", b"Case", b"case", b"...",

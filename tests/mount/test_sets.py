@@ -270,6 +270,18 @@ def test_samples_of_one_key_in_a_tar_are_all_there_where_files_have_numbers(plac
         "0000": {JPEG + b"1", JPEG + b"2"}}
 
 
+def test_names_over_255_bytes_in_a_tar_are_counted_and_named(place, mount):
+    foreign.write_tar(place / "x.tar", {"a/1.jpg": JPEG, f"a/{'n' * 252}.jpg": JPEG,
+                                        f"{'n' * 256}/2.jpg": JPEG})
+    mounted = mount(place / "x.tar")
+    assert shown(mounted) == {"a/1.jpg": JPEG}
+    assert "left out: 2 members with names or paths that no file can have" in mounted.said
+    said = run(FOLDPACK, "create", place / "x.tar", place / "x.lmdb", status=1).err
+    assert "a name over 255 bytes" in said and "--on-bad=skip" in said
+    run(FOLDPACK, "create", "--on-bad=skip", place / "x.tar", place / "x.lmdb", status=4)
+    assert "a/1.jpg" in run(FOLDPACK, "list", place / "x.lmdb").out
+
+
 def test_files_with_paths_keep_them(place):
     foreign.write_tar(place / "x.tar", {"a/1.jpg": JPEG})
     assert "--name-key='': its files have paths, which they keep" in run(

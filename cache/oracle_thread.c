@@ -35,8 +35,10 @@ struct oracle_thread {
 	unsigned cpus;
 	pthread_t id;
 	bool started;
-	atomic_bool stopping, searching;
+	atomic_bool stopping;
 	atomic_bool over;	      /* the query under way is */
+	atomic_bool searching;	      /* it is long */
+	atomic_bool all_seeds;	      /* it is at these */
 	struct idle_work soon, later; /* what queries that end soon may take, and others */
 	struct idle_work *work;	      /* of the one under way */
 	struct seed_search search;
@@ -315,10 +317,10 @@ static unsigned search_hook(void *context, const struct seeds *seeds, uint64_t f
 	unsigned count;
 
 	atomic_store(&thread->search.part, 0);
-	atomic_store(&thread->searching, to == SEEDS_ALL);
+	atomic_store(&thread->all_seeds, to == SEEDS_ALL);
 	atomic_fetch_add(&thread->searches, to == SEEDS_ALL);
 	count = seed_search(&thread->search, thread->work, seeds, from, to, ret, most);
-	atomic_store(&thread->searching, false);
+	atomic_store(&thread->all_seeds, false);
 	return count;
 }
 
@@ -335,12 +337,17 @@ static void *query_thread(void *context)
 	};
 
 	if (errand->searches) {
-		thread->work = query_is_long(errand->query) ? &thread->later : &thread->soon;
+		bool is_long = query_is_long(errand->query);
+
+		thread->work = is_long ? &thread->later : &thread->soon;
+		atomic_store(&thread->searching, is_long);
 		idle_work_begin(thread->work);
 	}
 	oracle_run(errand->query, &hooks);
-	if (errand->searches)
+	if (errand->searches) {
 		idle_work_end(thread->work);
+		atomic_store(&thread->searching, false);
+	}
 	atomic_store(&errand->done, true);
 	SCOPE_LOCK(&thread->cache->lock);
 	pthread_cond_signal(&thread->wake);
@@ -407,7 +414,7 @@ static bool nobody_waits(struct oracle_thread *thread)
 {
 	SCOPE_LOCK(&thread->lock);
 	return atomic_load(&thread->stopping) || thread->idle_ticks > ABANDONED ||
-	       oracle_is_over(thread->oracle, atomic_load(&thread->searching));
+	       oracle_is_over(thread->oracle, atomic_load(&thread->all_seeds));
 }
 
 static void make_next(struct oracle_thread *thread);
@@ -581,7 +588,7 @@ void oracle_thread_stats(struct oracle_thread *thread, struct cache_oracle *ret)
 		.files = state->files,
 		.why = why_of(thread, state),
 		.search_part =
-			atomic_load(&thread->searching) ? atomic_load(&thread->search.part) : 0,
+			atomic_load(&thread->all_seeds) ? atomic_load(&thread->search.part) : 0,
 		.full_search_s = thread->watching ? (uint64_t)((double)SEEDS_ALL / SEARCH_RATE) : 0,
 		.searches = atomic_load(&thread->searches),
 		.search_ms = thread->found_ns / 1000000,

@@ -111,7 +111,7 @@ enum oracle_why {
 	ORACLE_IDLE,	   /* nothing was read */
 	ORACLE_TOO_FEW,	   /* files were read to go by */
 	ORACLE_PATH_ORDER, /* as they lie in a list */
-	ORACLE_NO_NEED,	   /* not a usual seed; with less effort than effort.hard */
+	ORACLE_NO_NEED,	   /* not a usual seed; effort.hard was not wanted so far */
 	ORACLE_TOO_SHORT,  /* not a usual seed; a list ends before a search of all seeds would */
 	ORACLE_UNKNOWN,	   /* also with a search of all seeds */
 };

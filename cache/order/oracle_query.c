@@ -224,6 +224,8 @@ static struct query *ask_order(struct oracle *oracle, const struct effort *effor
 		oracle->unusual = false;
 		oracle->asked.kinds.count = 0;
 		oracle_drop_lists(oracle);
+	} else if (effort->hard && oracle->why == ORACLE_NO_NEED) {
+		oracle->why = ORACLE_TOO_FEW;
 	}
 	oracle->asked.stage = stage;
 	oracle->asked.shortest = shortest;

@@ -486,6 +486,23 @@ TEST_OF(world, it_says_why_while_a_search_would_not_pay_or_finds_nothing)
 	assert_int_equal(state_of(world).why, ORACLE_UNKNOWN);
 }
 
+/* Readers began to wait, and then paused. */
+TEST_OF(world, a_search_that_pays_by_now_is_not_said_not_to_when_it_ends_early)
+{
+	const struct oracle_hooks hooks = hooks_of(world);
+	struct query *query;
+
+	permutation_of(LARGE, order, N);
+	saw(world, 100, 0, 64);
+	assert_false(think(world, false));
+	assert_int_equal(state_of(world).why, ORACLE_NO_NEED);
+	world->gives_up = true;
+	query = ask(world, false, true);
+	oracle_run(query, &hooks);
+	assert_false(answer(world, query));
+	assert_int_equal(state_of(world).why, ORACLE_TOO_FEW);
+}
+
 /* Until others begin: those may follow something usual. */
 TEST_OF(world, it_says_that_readers_follow_nothing_usual)
 {

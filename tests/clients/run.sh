@@ -1,7 +1,8 @@
 #!/bin/sh
 # run.sh [--no-fuse] [PYTEST OPTION..]: the oracle against current releases of torch and of what is
 # built on it, over the programs in FOLDFS_BUILD. With --no-fuse, the loaders and frameworks of the
-# matrix read without a mount.
+# matrix read without a mount. Orders under drawn seeds take searches of all seeds, which get hardly
+# more than idle processors: beside other work they are not found in the 300 s that a test waits.
 #
 # They are installed by pip into a folder of their own, ${XDG_CACHE_HOME:-~/.cache}/foldfs/clients,
 # once; remove it to have newer ones. FOLDFS_CLIENTS is another interpreter to use, which may lack

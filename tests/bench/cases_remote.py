@@ -4,6 +4,7 @@ foldfs asked for; and with a disk cache, while the order is not known. And the f
 objects, and in folders, through mounts of these."""
 
 import contextlib
+import functools
 import os
 import subprocess
 import tempfile
@@ -28,6 +29,7 @@ WITH_CACHE = f"{STORE}, {OFF}, a disk cache that holds all"
 AGAIN = "epoch from the disk cache, nothing in memory"
 PARALLEL, CURLS, TOGETHER = 128, 4, 250
 PART = 1000  # files that others' mounts of a bucket read: an epoch would take minutes
+GETTING = 20  # seconds of GETs beside loose objects: one is as long as another
 
 
 class Epoch:
@@ -153,7 +155,7 @@ def others(url, name):
                     "--vfs-read-chunk-size=0"], f":s3:{name}")}
 
 
-def loose(bench, far, tree):
+def loose(title, seed, bench, far, tree):
     """The same files as loose objects, and their pack."""
     name = os.path.basename(tree.root)
     command = [bench.foldfs, f"--pool={int(MEMORY * tree.bytes)}", "--anonymous",
@@ -161,33 +163,29 @@ def loose(bench, far, tree):
     ours = {OURS: (command, f"s3://{name}/"), OFF: ([*command, "--oracle=off"], f"s3://{name}/"),
             PACKED: (command, url_of(far, tree))}
     theirs = others(far.url, name)
-    for seed in 42, "drawn":
-        title = f"{STORE}, loose objects, seed {seed}"
-        rate = Measure(title, "epoch", "files/s", (Target(8, GETS), Target(0.7, PACKED)), "remote")
-        before = Measure(title, "epoch, the order not known", "files/s", (Target(1, GETS),),
-                         "remote")
-        ready = Measure(title, "mount", "s", (Target(2, at_least=False, text="at most 2 s"),),
-                        "remote")
-        for _, system in bench.turns((*ours, GETS, *(theirs if seed == 42 else ()))):
-            if system == GETS:
-                epoch = read(bench, tree.list, "--store", f"{far.url}/{name}", "--seed", seed)
-                rate.add(GETS, epoch.rate)
-                before.add(GETS, epoch.rate)
-            elif system in theirs:
-                try:
-                    with Mount(*theirs[system]) as mount:
-                        rate.add(system, read(bench, mount.path, "--files", PART).rate)
-                        ready.add(system, mount.ready_s)
-                except (MountError, OSError, subprocess.SubprocessError) as error:
-                    rate.absent[system] = command_missing(system) or str(error)
-            else:
-                with Mount(*ours[system]) as mount:
-                    epoch = read(bench, mount.path, "--seed", seed)
-                (before if system == OFF else rate).add(OURS if system == OFF else system,
-                                                        epoch.rate)
-                if system == OURS:
-                    ready.add(OURS, mount.ready_s)
-        yield from (rate, before, ready)
+    rate = Measure(title, "epoch", "files/s", (Target(8, GETS), Target(0.7, PACKED)), "remote")
+    before = Measure(title, "epoch, the order not known", "files/s", (Target(1, GETS),), "remote")
+    ready = Measure(title, "mount", "s", (Target(2, at_least=False, text="at most 2 s"),), "remote")
+    for _, system in bench.turns((*ours, GETS, *(theirs if seed == 42 else ()))):
+        if system == GETS:
+            epoch = read(bench, tree.list, "--store", f"{far.url}/{name}", "--seed", seed,
+                         "--seconds", GETTING)
+            rate.add(GETS, epoch.rate)
+            before.add(GETS, epoch.rate)
+        elif system in theirs:
+            try:
+                with Mount(*theirs[system]) as mount:
+                    rate.add(system, read(bench, mount.path, "--files", PART).rate)
+                    ready.add(system, mount.ready_s)
+            except (MountError, OSError, subprocess.SubprocessError) as error:
+                rate.absent[system] = command_missing(system) or str(error)
+        else:
+            with Mount(*ours[system]) as mount:
+                epoch = read(bench, mount.path, "--seed", seed)
+            (before if system == OFF else rate).add(OURS if system == OFF else system, epoch.rate)
+            if system == OURS:
+                ready.add(OURS, mount.ready_s)
+    yield from (rate, before, ready)
 
 
 def store_into_memory(tree):
@@ -215,22 +213,22 @@ def remote(bench):
     yield from with_store(bench, rank)
 
 
-def folder(bench, tree, device, root, least):
+def folder(title, root, least, bench):
     """The files as they are, below `root` (a context: new for each run), mounted from there."""
-    title = f"folder on {device}, 2 workers, memory {MEMORY:.0%}"
+    tree = bench.photos()
     rate = Measure(title, "epoch", "files/s", (Target(least, LOOSE),))
     before = Measure(title, "epoch, the order not known", "files/s", (Target(0.95, LOOSE),))
     command = [bench.foldfs, f"--pool={int(MEMORY * tree.bytes)}", "--relist"]
     for _, system in bench.turns((OURS, OFF, LOOSE)):
         with contextlib.ExitStack() as stack:
-            path = stack.enter_context(root())
+            path = stack.enter_context(root(bench, tree))
             if system != LOOSE:
                 words = ["--oracle=off"] if system == OFF else []
                 path = stack.enter_context(Mount([*command, *words], path)).path
             epoch = read(bench, path, "--workers", 2)
         for measure in {OURS: [rate], OFF: [before], LOOSE: [rate, before]}[system]:
             measure.add(LOOSE if system == LOOSE else OURS, epoch.rate)
-    return [rate, before]
+    yield from (rate, before)
 
 
 @contextlib.contextmanager
@@ -249,11 +247,17 @@ def near_folder(bench, tree):
 
 def prefix(bench):
     """Loose objects of a bucket, and folders, with nothing packed."""
-    yield from with_store(bench, loose, listed=True)
-    tree = bench.photos()
-    yield from folder(bench, tree, f"a network, {NET_DELAY_US / 1000} ms a request",
-                      lambda: far_folder(bench, tree), 1.8)
-    yield from folder(bench, tree, "this disk", lambda: near_folder(bench, tree), 0.9)
+    rows = {}
+    for seed in 42, "drawn":
+        title = f"{STORE}, loose objects, seed {seed}"
+        rows[title] = with_store(bench, functools.partial(loose, title, seed), listed=True)
+    for device, root, least in ((f"a network, {NET_DELAY_US / 1000} ms a request", far_folder, 1.8),
+                                ("this disk", near_folder, 0.9)):
+        title = f"folder on {device}, 2 workers, memory {MEMORY:.0%}"
+        rows[title] = folder(title, root, least, bench)
+    for title, measures in rows.items():
+        if bench.only in title:
+            yield from measures
 
 
 def disk_cache(bench):

@@ -27,6 +27,7 @@ def elsewhere(place):
     (place / "other/folder").mkdir(parents=True)
     (place / "other/file").write_text("content")
     (place / "other/folder/below").write_text("more")
+    os.mkfifo(place / "other/fifo")
     return place / "other"
 
 
@@ -90,7 +91,7 @@ def test_a_listing_is_whole_whatever_signals_come(number, walks, small, place, p
     """As os.walk() passes over a folder that cannot be listed, and glob too."""
     count = sum(not path.is_dir() for path in small[0].rglob("*"))
     said = in_job(small[1], point, WALK, number, str(walks), point, elsewhere(place)).out
-    assert eval(said) == {str(point): count, f"{place}/other": 2}
+    assert eval(said) == {str(point): count, f"{place}/other": 3}
 
 
 SHELL = """

@@ -7,7 +7,7 @@
  * register for that. Where the call is one of those that signal(7) names, ours steps over the
  * instruction, with EINTR for a result. A signal may also come just before such a call, which then
  * has ended as if that had been a moment later. What waits for no file of a disk is all the same;
- * and who opens something waits for a FIFO or a device alone.
+ * and who opens something waits for a FIFO alone: of devices, only lines to modems let one wait.
  *
  * A child of vfork(2) has the handlers of its parent, and may set actions that are none. */
 #include "fs/nofuse/preload/object.h"
@@ -30,7 +30,6 @@
 #define LIBRARY	   32	   /* the first of two that a C library has for itself */
 #define KIND	   0170000 /* of st_mode */
 #define FIFO	   0010000
-#define DEVICE	   0020000 /* of characters */
 #define FOLDER	   0040000
 #define DISK	   0060000
 #define REGULAR	   0100000
@@ -58,6 +57,7 @@ static struct handler {
 #define RESULT(thread)	 ((thread)->rax)
 #define FIRST(thread)	 ((thread)->rdi)
 #define SECOND(thread)	 ((thread)->rsi)
+#define THIRD(thread)	 ((thread)->rdx)
 #define INSTRUCTION_TYPE uint16_t
 #define INSTRUCTION	 0x050f /* syscall */
 #else
@@ -66,6 +66,7 @@ static struct handler {
 #define RESULT(thread)	 ((thread)->regs[0])
 #define FIRST(thread)	 ((thread)->regs[0])
 #define SECOND(thread)	 ((thread)->regs[1])
+#define THIRD(thread)	 ((thread)->regs[2])
 #define INSTRUCTION_TYPE uint32_t
 #define INSTRUCTION	 0xd4000001 /* svc #0 */
 #endif
@@ -81,15 +82,14 @@ static bool is_slow_file(uint64_t fd)
 	return kind != REGULAR && kind != FOLDER && kind != DISK;
 }
 
-static bool is_slow_path(long at, uint64_t path)
+/* By flags of open(2): who opens both ends waits for nobody. */
+static bool is_slow_path(long at, uint64_t path, uint64_t flags)
 {
 	struct stat st;
-	unsigned kind;
 
-	if (object_call(object_mark(), __NR_newfstatat, at, (const void *)path, &st, 0) < 0)
-		return false;
-	kind = st.st_mode & KIND;
-	return kind == FIFO || kind == DEVICE;
+	return !(flags & (O_NONBLOCK | O_PATH)) && (flags & O_ACCMODE) != O_RDWR &&
+	       object_call(object_mark(), __NR_newfstatat, at, (const void *)path, &st, 0) == 0 &&
+	       (st.st_mode & KIND) == FIFO;
 }
 
 /* Whether this call, which would be repeated, is to end: those of signal(7) that are repeated only
@@ -138,12 +138,14 @@ static bool is_slow(const struct sigcontext *thread)
 		return (SECOND(thread) & (unsigned)FUTEX_CMD_MASK) == FUTEX_WAIT ||
 		       (SECOND(thread) & (unsigned)FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
 	case __NR_openat:
-	case __NR_openat2:
-		return is_slow_path((int)FIRST(thread), SECOND(thread));
+		return is_slow_path((int)FIRST(thread), SECOND(thread), THIRD(thread));
+	case __NR_openat2: /* its flags are elsewhere */
+		return is_slow_path((int)FIRST(thread), SECOND(thread), 0);
 #ifdef __NR_open
 	case __NR_open:
+		return is_slow_path(AT_FDCWD, FIRST(thread), SECOND(thread));
 	case __NR_creat:
-		return is_slow_path(AT_FDCWD, FIRST(thread));
+		return is_slow_path(AT_FDCWD, FIRST(thread), O_WRONLY);
 #endif
 	default:
 		return false;
@@ -228,5 +230,74 @@ int sigaction(int number, const struct action *action, struct action *old)
 }
 
 extern __typeof__(sigaction) __sigaction __attribute__((alias("sigaction")));
+
+/* What a C library would do by a sigaction(2) of its own. */
+
+static unsigned long interrupting; /* bits of signals, by siginterrupt(3) */
+
+static unsigned long bit_of(int number)
+{
+	return number < 1 || number > SIGNALS ? 0 : 1UL << (number - 1);
+}
+
+static __sighandler_t set_handler(int number, __sighandler_t handler, unsigned long mask,
+				  unsigned flags)
+{
+	const struct action action = {.handler = handler, .mask = {mask}, .flags = (int)flags};
+	struct action old;
+	int r = handler == SIG_ERR ? object_result(-EINVAL) : sigaction(number, &action, &old);
+
+	return r < 0 ? SIG_ERR : old.handler;
+}
+
+__sighandler_t signal(int number, __sighandler_t handler)
+{
+	unsigned long bit = bit_of(number);
+
+	return set_handler(number, handler, bit, interrupting & bit ? 0 : SA_RESTART);
+}
+
+__sighandler_t sysv_signal(int number, __sighandler_t handler)
+{
+	return set_handler(number, handler, 0, SA_RESETHAND | SA_NODEFER);
+}
+
+int siginterrupt(int number, int interrupts)
+{
+	struct action action;
+
+	if (sigaction(number, NULL, &action) < 0)
+		return -1;
+	if (interrupts) {
+		__atomic_or_fetch(&interrupting, bit_of(number), __ATOMIC_RELAXED);
+		action.flags &= ~SA_RESTART;
+	} else {
+		__atomic_and_fetch(&interrupting, ~bit_of(number), __ATOMIC_RELAXED);
+		action.flags |= SA_RESTART;
+	}
+	return sigaction(number, &action, NULL);
+}
+
+#define HOLD ((__sighandler_t)2) /* SIG_HOLD */
+
+__sighandler_t sigset(int number, __sighandler_t handler)
+{
+	unsigned long bit = bit_of(number), before = 0;
+	__sighandler_t was;
+	struct action old;
+
+	if (handler == HOLD)
+		was = sigaction(number, NULL, &old) < 0 ? SIG_ERR : old.handler;
+	else
+		was = set_handler(number, handler, 0, 0);
+	if (was != SIG_ERR)
+		object_call(0, __NR_rt_sigprocmask, handler == HOLD ? SIG_BLOCK : SIG_UNBLOCK, &bit,
+			    &before, sizeof(bit));
+	return before & bit ? HOLD : was;
+}
+
+extern __typeof__(signal) bsd_signal __attribute__((alias("signal")));
+extern __typeof__(signal) ssignal __attribute__((alias("signal")));
+extern __typeof__(signal) __sysv_signal __attribute__((alias("sysv_signal")));
 
 #endif

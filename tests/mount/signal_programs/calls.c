@@ -1,7 +1,7 @@
 /* calls TOP PLACE SECONDS: makes every call that foldfs may answer, in two folders, first once, and
  * then again and again while a timer's signal is handled, by a handler without SA_RESTART. A result
- * that is another one than at first is told. Each folder has a file `file` and a folder `folder`.
- */
+ * that is another one than at first is told. Each folder has a file `file` and a folder `folder`,
+ * and may have a FIFO `fifo`. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -98,7 +98,7 @@ static bool look(const char *folder, struct result *kept, bool first)
 {
 	static int watches = -1;
 	const char *file = joined(folder, "file"), *below = joined(folder, "folder");
-	const char *missing = joined(folder, "missing");
+	const char *missing = joined(folder, "missing"), *fifo = joined(folder, "fifo");
 	int fd = open(file, O_RDONLY | O_CLOEXEC), listed = open(below, O_RDONLY | O_DIRECTORY);
 	bool right = true;
 
@@ -111,6 +111,9 @@ static bool look(const char *folder, struct result *kept, bool first)
 		{CALL(fstat), {fd, TEXT(room)}, 0},
 		{CALL(statx), {HERE, TEXT(file), 0, STATX_BASIC_STATS, TEXT(room)}, 0},
 		{CALL(getdents64), {listed, TEXT(room), sizeof(room)}, LISTING},
+		{CALL(openat), {AT_FDCWD, TEXT("/dev/null"), O_RDWR}, DESCRIPTOR},
+		{CALL(openat), {AT_FDCWD, TEXT(fifo), O_RDWR}, DESCRIPTOR},
+		{CALL(openat), {AT_FDCWD, TEXT(fifo), O_RDONLY | O_NONBLOCK}, DESCRIPTOR},
 		{CALL(openat2), {HERE, TEXT(file), TEXT(how), sizeof(how)}, DESCRIPTOR},
 		{CALL(faccessat), {HERE, TEXT(file), R_OK}, 0},
 		{CALL(faccessat2), {HERE, TEXT(file), R_OK, AT_EACCESS}, 0},
@@ -196,6 +199,7 @@ static bool look(const char *folder, struct result *kept, bool first)
 	free((void *)file);
 	free((void *)below);
 	free((void *)missing);
+	free((void *)fifo);
 	return right;
 }
 

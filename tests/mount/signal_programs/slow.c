@@ -250,6 +250,39 @@ static void say_handlers(void)
 	say_old("the last", 64, NULL);
 }
 
+/* The C library's other ways. */
+static void say_other_ways(void)
+{
+	char byte;
+
+	if (pipe(ends) < 0)
+		perror("pipe");
+	signal(SIGALRM, tick);
+	say_old("signal", SIGALRM, NULL);
+	siginterrupt(SIGALRM, 1);
+	say_old("siginterrupt", SIGALRM, NULL);
+	WAIT(read(ends[0], &byte, 1));
+	printf("%d\n", signal(SIGALRM, tick) == tick);
+	WAIT(read(ends[0], &byte, 1));
+	signal(SIGALRM, tick_and_write);
+	siginterrupt(SIGALRM, 0);
+	say_old("siginterrupt off", SIGALRM, NULL);
+	WAIT(read(ends[0], &byte, 1));
+	set(SIGALRM, tick, 0);
+	signal(SIGALRM, tick);
+	say_old("signal after sigaction", SIGALRM, NULL);
+	printf("%d\n", sysv_signal(SIGALRM, tick) == tick);
+	say_old("sysv_signal", SIGALRM, NULL);
+	start();
+	end("sysv_signal", read(ends[0], &byte, 1));
+	printf("%d\n", sigset(SIGALRM, tick) == SIG_DFL);
+	say_old("sigset", SIGALRM, NULL);
+	WAIT(read(ends[0], &byte, 1));
+	printf("%d\n", sigset(SIGALRM, SIG_HOLD) == tick);
+	printf("%d\n", sigset(SIGALRM, tick) == SIG_HOLD);
+	printf("%d %d\n", signal(SIGALRM, SIG_ERR) == SIG_ERR, siginterrupt(65, 1));
+}
+
 static void use_handlers(void)
 {
 	char byte;
@@ -293,6 +326,7 @@ int main(int argc, char **argv)
 	say_handlers();
 	set(SIGALRM, tick, 0);
 	wait_for_everything(argv[2]);
+	say_other_ways();
 	use_handlers();
 	return 0;
 }

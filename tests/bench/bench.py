@@ -70,8 +70,8 @@ def arguments():
     parser.add_argument("--against", metavar="NAME=BUILD", action="append", default=[],
                         help="measure foldfs of another build, too, where only it changed")
     parser.add_argument("--only", default="", metavar="TEXT",
-                        help="of 'front', 'oracle', 'prefix' and 'loaders', only what has TEXT in its "
-                        "title")
+                        help="of 'front', 'oracle', 'prefix' and 'loaders', only what has TEXT in "
+                        "its title")
     parser.add_argument("--photos", type=int, default=cases_loaders.PHOTOS,
                         help="that 'loaders' reads (%(default)s)")
     parser.add_argument("-o", dest="options", default="", help="mount options for foldfs")

@@ -117,7 +117,7 @@ class Export:
         if not there:
             raise self.failed(f"{self.options['root']}: not in the pack; 'foldpack list "
                               f"{self.pack.name}' shows what is")
-        self.classes = sorted(classes, key=os.fsdecode)  # as Python does with other bytes than UTF-8
+        self.classes = sorted(classes, key=os.fsdecode)  # as Python, where it is not UTF-8
         self.label()
         self.sort()
 

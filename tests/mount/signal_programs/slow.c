@@ -25,6 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* all ways are told */
+
 static int ends[2], pair[2], inside;
 static volatile sig_atomic_t ticks;
 static siginfo_t told;

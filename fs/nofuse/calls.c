@@ -454,15 +454,14 @@ static int64_t answer_listxattr(struct call *call)
 
 /* A call that waits to be taken ends where a signal is handled, and is repeated only with
  * SA_RESTART: so every handler of a job has that. What the object knows needs it no more
- * (preload/signals.c); other programs hand over a copy, of their C library's. */
+ * (preload/signals.c); others hand over a copy, or what they may only read. */
 static int64_t restart_calls(struct call *call)
 {
 	struct {
 		uint64_t handler, flags;
 	} action; /* how the kernel's struct sigaction begins */
-	uint64_t address = call_rest(call, 0);
-
-	int r = job_read(call->pid, address, &action, sizeof(action));
+	SCOPE_CLOSE int memory = job_open(call->pid);
+	int r = job_read(call->pid, call_rest(call, 0), &action, sizeof(action));
 
 	if (r < 0)
 		return call_unread(r);
@@ -470,7 +469,9 @@ static int64_t restart_calls(struct call *call)
 	    action.flags & SA_RESTART)
 		return PASS;
 	action.flags |= SA_RESTART;
-	return call_give(call, address, &action, sizeof(action), PASS);
+	if (listener_waits(&call->answers->listener, call->asked))
+		(void)job_write_open(memory, call_rest(call, 0), &action, sizeof(action));
+	return job_is_short(memory) ? memory : PASS;
 }
 
 /* --- the table ------------------------------------------------------------------------------- */

@@ -232,19 +232,6 @@ TEST_WITH(far, w, readers_of_no_usual_order_find_all_there_soon)
 	assert_int_equal(locked, 0);
 }
 
-/* What models draw is tried before all seeds; where others want the processors, for minutes. */
-TEST_OF(w, it_says_that_it_searches_before_all_seeds_are_tried)
-{
-	struct loader loader;
-
-	begin(w, 1);
-	load(&loader, LARGE);
-	read_some(w, &loader, 200);
-	assert_true(poll_until(strcmp(stats_of(w).oracle.why, "searching") == 0));
-	assert_string_equal(stats_of(w).oracle.state, "searching");
-	assert_int_equal(stats_of(w).oracle.searches, 0);
-}
-
 /* Who waits for a time of day waits an hour longer then. */
 TEST_OF(w, the_time_of_day_does_not_count)
 {

@@ -15,14 +15,15 @@
  *
  * Each goes on page by page, with a delimiter; the folders that it names begin as the first one
  * did. But from the level on at which folders are small, all below it goes on without one. What a
- * server sends that takes no start-after is left out where it has been found. A folder that has a
- * million files itself, and no folders, is a thousand pages one after the other. */
-#include "remote/listed.h"
+ * server sends that takes no start-after is left out where it has been found: it sends what is at
+ * the place to begin behind, too. One that does not, but something before, has another order, of
+ * folders say, and what is left out may not have been found. A folder that has a million files
+ * itself, and no folders, is a thousand pages one after the other. */
 #include "base/name.h"
 #include "base/scope.h"
 #include "remote/bearer.h"
 #include "remote/bounds.h"
-#include "remote/page.h"
+#include "remote/listed_walk.h"
 #include "remote/response.h"
 #include <string.h>
 
@@ -30,30 +31,7 @@
 #define SMALL	  16		     /* files of a folder that is not worth a request of its own */
 #define AFTER_ALL "\xf4\x8f\xbf\xbf" /* the last character of Unicode */
 
-/* Part of a listing, whose pages come one after the other. */
-struct chain {
-	struct chain *next;
-	char *prefix; /* of a bucket */
-	char *after;  /* it begins behind this key; NULL: at the first one */
-	char *token;  /* of its next page; NULL: the first one is the next */
-	char *url;    /* of the next page, of the Hub */
-	bool deep;    /* what is in folders, too */
-	unsigned pages;
-	char *mark; /* of a page that may come again */
-};
-
-struct walk {
-	struct listed_ask *ask;
-	struct object_auth *auth;
-	struct pages *pages;
-	struct chain *chains; /* to be asked for */
-	unsigned under_way, asked;
-	const char *above; /* the folder on the Hub */
-	char *first;	   /* name of the page that is taken; NULL: it has had none */
-	int (*turn)(struct walk *walk, struct page *page, struct err *err);
-};
-
-static void chain_free(struct chain *chain)
+void chain_free(struct chain *chain)
 {
 	if (!chain)
 		return;
@@ -65,7 +43,7 @@ static void chain_free(struct chain *chain)
 	free(chain);
 }
 
-static void chain_release(struct chain **chain)
+void chain_release(struct chain **chain)
 {
 	chain_free(*chain);
 }
@@ -77,8 +55,7 @@ static void push_chain(struct walk *walk, struct chain *chain)
 }
 
 /* Copies what is not NULL. */
-static int add_chain(struct walk *walk, bool deep, const char *prefix, size_t prefix_len,
-		     const char *after)
+int walk_add(struct walk *walk, bool deep, const char *prefix, size_t prefix_len, const char *after)
 {
 	struct chain *chain = calloc(1, sizeof(*chain));
 
@@ -95,23 +72,23 @@ static int add_chain(struct walk *walk, bool deep, const char *prefix, size_t pr
 	return 0;
 }
 
-static int refuse_next(struct err *err)
+int walk_refuse_next(struct err *err)
 {
 	return err_set(err, -EMSGSIZE, "what names its next page has over %u KiB",
 		       (unsigned)(BOUND_NEXT / KIB));
 }
 
-static int refuse_long(struct err *err)
+int walk_refuse_long(struct err *err)
 {
 	return err_set(err, -E2BIG, "it has a name of over %u KiB", (unsigned)(BOUND_NAME / KIB));
 }
 
-static int refuse_other(struct err *err)
+int walk_refuse_other(struct err *err)
 {
 	return err_set(err, -EPROTO, "its listing has what was not asked for");
 }
 
-static int note_name(struct walk *walk, const char *name)
+int walk_note(struct walk *walk, const char *name)
 {
 	if (!walk->first && *name)
 		walk->first = strdup(name);
@@ -120,7 +97,7 @@ static int note_name(struct walk *walk, const char *name)
 
 /* A page that begins as one before did, or is empty and leads on as that did, would come again and
  * again. Each is compared with the last of the 1st, 2nd, 4th and so on, as Brent finds cycles. */
-static int push_next(struct walk *walk, struct chain **chain, const char *next, struct err *err)
+int walk_again(struct walk *walk, struct chain **chain, const char *next, struct err *err)
 {
 	struct chain *known = *chain;
 	SCOPE_FREE char *mark = NULL;
@@ -218,7 +195,7 @@ static bool decode_key(char *text)
 
 struct keys {
 	struct walk *walk;
-	const struct chain *chain;
+	struct chain *chain;
 	bool encoded;
 	struct buf names; /* of a page that may be split, each with a NUL; */
 	size_t last;	  /* in them, the last one */
@@ -236,19 +213,26 @@ static int take_text(const struct keys *keys, const char *block, const char *nam
 	if (keys->encoded && !decode_key(text))
 		*text = '\0';
 	if (strlen(text) > BOUND_NAME)
-		return refuse_long(err);
+		return walk_refuse_long(err);
 	if (*text && strncmp(text, keys->chain->prefix, strlen(keys->chain->prefix)) != 0)
-		return refuse_other(err);
-	r = note_name(keys->walk, text);
+		return walk_refuse_other(err);
+	r = walk_note(keys->walk, text);
 	if (r == 0)
 		*ret = steal_ptr(&text);
 	return r;
 }
 
 /* Whether another chain finds it. */
-static bool is_before(const struct chain *chain, const char *name)
+static bool is_before(struct chain *chain, const char *name)
 {
-	return chain->after && strcmp(name, chain->after) <= 0;
+	size_t len = strlen(name);
+
+	if (!chain->after || strcmp(name, chain->after) > 0)
+		return false;
+	chain->before = true;
+	chain->at |= strncmp(name, chain->after, len) == 0 &&
+		     (chain->after[len] == '\0' || strcmp(chain->after + len, AFTER_ALL) == 0);
+	return true;
 }
 
 /* The first page tells. */
@@ -295,7 +279,7 @@ static int take_folder(struct keys *keys, const char *block, struct err *err)
 	len = strlen(folder);
 	if (len <= above || folder[len - 1] != '/')
 		return err_set(err, -EPROTO, "its listing has a folder that is none");
-	return is_before(keys->chain, folder) ? 0 : add_chain(keys->walk, true, folder, len, NULL);
+	return is_before(keys->chain, folder) ? 0 : walk_add(keys->walk, true, folder, len, NULL);
 }
 
 /* Not by strstr(), with which a sanitizer measures all of a page for each block. */
@@ -374,12 +358,12 @@ static int split(const struct keys *keys)
 
 		r = buf_addf(&after, "%.*s" AFTER_ALL, (int)end, last);
 		if (r == 0)
-			r = add_chain(keys->walk, false, last, begin, after.data);
+			r = walk_add(keys->walk, false, last, begin, after.data);
 		begin = end;
 	}
 	return r < 0 ? r
-		     : add_chain(keys->walk, last[begin + strcspn(last + begin, "/")] == '/', last,
-				 begin, last);
+		     : walk_add(keys->walk, last[begin + strcspn(last + begin, "/")] == '/', last,
+				begin, last);
 }
 
 /* The chain goes on, or others do in its place. */
@@ -391,7 +375,7 @@ static int go_on(struct chain **chain, const struct keys *keys, char *token, str
 	}
 	free((*chain)->token);
 	(*chain)->token = token;
-	return push_next(keys->walk, chain, token, err);
+	return walk_again(keys->walk, chain, token, err);
 }
 
 /* A server that does not know this kind of listing says that it is truncated, and no token. */
@@ -401,7 +385,7 @@ static int find_next(const char *body, char **ret, struct err *err)
 	int r = response_xml(body, "NextContinuationToken", ret);
 
 	if (r == 0 && strlen(*ret) > BOUND_NEXT)
-		return refuse_next(err);
+		return walk_refuse_next(err);
 	if (r == 1)
 		r = response_xml(body, "IsTruncated", &truncated);
 	if (r == 0 && truncated && strcmp(truncated, "true") == 0)
@@ -428,6 +412,10 @@ static int turn_bucket(struct walk *walk, struct page *page, struct err *err)
 	if (r == 0 && !chain->deep)
 		r = for_blocks(&keys, page->body, "<CommonPrefixes>", "</CommonPrefixes>",
 			       take_folder, err);
+	if (r == 0 && !token && chain->before && !chain->at)
+		r = err_set(err, -EPROTO,
+			    "the server lists keys in another order than S3 does, and some would "
+			    "be missing: copy them into a folder, and take that");
 	if (r == 0 && token)
 		r = go_on(&chain, &keys, steal_ptr(&token), err);
 	buf_release(&keys.names);
@@ -446,119 +434,6 @@ static int refuse_bucket(struct object_auth *auth, const struct object_answer *a
 			       "to list it: %s",
 			       err_text(&why, r))
 		     : r;
-}
-
-/* --- a page of the Hub ------------------------------------------------------------------------ */
-
-/* The tag of a file in LFS is the name of its content there. */
-static int take_file(struct walk *walk, char *const *texts, struct err *err)
-{
-	SCOPE_FREE char *tag = NULL;
-	const char *path = texts[1], *oid = texts[4] ?: texts[3];
-	struct listed listed = {.path = path, .tag = ""};
-
-	if (strlen(path) > BOUND_NAME)
-		return refuse_long(err);
-	if (strncmp(path, walk->above, strlen(walk->above)) != 0)
-		return refuse_other(err);
-	if (oid && asprintf(&tag, "\"%s\"", oid) < 0) {
-		tag = NULL;
-		return -ENOMEM;
-	}
-	listed.size = texts[2] ? strtoull(texts[2], NULL, 10) : 0;
-	listed.tag = tag ?: "";
-	if (note_name(walk, path) < 0)
-		return -ENOMEM;
-	return walk->ask->found(walk->ask->context, &listed, err);
-}
-
-static int take_files(struct walk *walk, const char *text, struct err *err)
-{
-	static const char *const names[] = {"type", "path", "size", "oid", "lfs.oid"};
-	int r;
-
-	do {
-		char *texts[5] = {NULL};
-
-		r = response_json_next(&text, names, texts, 5);
-		if (r == 0 && texts[0] && texts[1] && strcmp(texts[0], "file") == 0)
-			r = take_file(walk, texts, err);
-		for (size_t i = 0; i < 5; i++)
-			free(texts[i]);
-	} while (r == 0);
-	if (r == -EINVAL)
-		return err_set(err, -EPROTO, "the Hub's listing cannot be read");
-	return r == 1 ? 0 : r;
-}
-
-/* The URL of `<URL>; rel="next"`. Returns 0, 1 (there is none) or -errno. */
-static int next_of(const char *headers, char **ret, struct err *err)
-{
-	char links[BOUND_NEXT];
-	const char *at = links, *end;
-
-	if (!header_find(headers, "Link", links, sizeof(links)))
-		return strcasestr(headers, "\nlink:") ? refuse_next(err) : 1;
-	while ((at = strchr(at, '<')) && (end = strchr(at, '>'))) {
-		if (strncmp(end + strcspn(end, "r,"), "rel=\"next\"", 10) == 0) {
-			*ret = strndup(at + 1, (size_t)(end - at - 1));
-			return *ret ? 0 : -ENOMEM;
-		}
-		at = end;
-	}
-	return strstr(links, "next") ? err_set(err, -EPROTO, "the Hub's next page is unclear") : 1;
-}
-
-/* All pages are on one server, as the token is. */
-static int turn_hub(struct walk *walk, struct page *page, struct err *err)
-{
-	SCOPE(chain_release) struct chain *chain = page->of;
-	struct url next SCOPE(url_release) = {0}, own SCOPE(url_release) = {0};
-	int r = page->cropped ? refuse_next(err) : take_files(walk, page->body, err);
-
-	if (r == 0)
-		r = next_of(page->headers, &chain->url, err);
-	if (r != 0)
-		return r == 1 ? 0 : r;
-	if (url_parse(chain->url, &next) < 0 || url_parse(walk->auth->url, &own) < 0 ||
-	    !url_same_server(&own, &next))
-		return err_set(err, -EPROTO, "the Hub's listing goes on at another server");
-	return push_next(walk, &chain, chain->url, err);
-}
-
-static int refuse_hub(struct object_auth *auth, const struct object_answer *answer, bool authorized,
-		      struct err *err)
-{
-	unsigned status = answer->status;
-
-	(void)auth;
-	if (status == 404)
-		return err_set(err, -ENOENT, "no such dataset, revision or folder (404)");
-	if (status == 401 || status == 403)
-		return err_set(err, -EACCES, "the Hub refuses to list it (%u): %s", status,
-			       authorized ? "the token may have ended"
-					  : "there is no such dataset, or it asks for a "
-					    "token: 'hf auth login', or HF_TOKEN");
-	return err_set(err, -EIO, "the Hub does not list it (%u)%s", status,
-		       status / 100 == 3 ? ": it has another name now" : "");
-}
-
-/* The URL of the listing of a folder. */
-static int make_listing_url(const struct hub_name *name, const char *folder, char **ret)
-{
-	SCOPE(buf_release) struct buf url = BUF_INIT;
-	SCOPE_FREE char *inside = strndup(folder, *folder ? strlen(folder) - 1 : 0);
-	int r = inside ? hub_add(name, "/api/datasets/", "/tree/", &url) : -ENOMEM;
-
-	if (r < 0)
-		return r;
-	if (*inside)
-		buf_adds(&url, "/");
-	url_encode(&url, inside, "/");
-	r = buf_adds(&url, "?recursive=true");
-	if (r == 0)
-		*ret = steal_ptr(&url.data);
-	return r;
 }
 
 /* --- all pages -------------------------------------------------------------------------------- */
@@ -591,7 +466,7 @@ static void forget_chains(struct walk *walk)
 	}
 }
 
-static int walk_all(struct walk *walk, page_refused_fn *refused, struct err *err)
+int walk_all(struct walk *walk, page_refused_fn *refused, struct err *err)
 {
 	const struct listed_ask *ask = walk->ask;
 	int r = pages_new(walk->auth, refused, ask->settings, ask->remote, &walk->pages, err);
@@ -617,34 +492,7 @@ int listed_bucket(struct listed_ask *ask, struct object_auth *auth, const char *
 		  struct err *err)
 {
 	struct walk walk = {.ask = ask, .auth = auth, .turn = turn_bucket};
-	int r = add_chain(&walk, true, prefix, strlen(prefix), NULL);
+	int r = walk_add(&walk, true, prefix, strlen(prefix), NULL);
 
 	return r < 0 ? r : walk_all(&walk, refuse_bucket, err);
-}
-
-int listed_hub_auth(const struct hub_name *name, const struct remote_settings *settings,
-		    struct object_auth **ret, struct err *err)
-{
-	SCOPE(buf_release) struct buf url = BUF_INIT;
-	int r = hub_add(name, "/datasets/", "/resolve/", &url);
-
-	if (r == 0)
-		r = buf_adds(&url, "/" PAGE_ANY_KEY);
-	if (r == 0)
-		r = bearer_new(url.data, false, settings, ret, err);
-	return r == -EINVAL ? err_set(err, r, "HF_ENDPOINT is not a URL") : r;
-}
-
-int listed_hub(struct listed_ask *ask, struct object_auth *auth, const struct hub_name *name,
-	       const char *folder, struct err *err)
-{
-	struct walk walk = {.ask = ask, .auth = auth, .above = folder, .turn = turn_hub};
-	int r = add_chain(&walk, true, "", 0, NULL);
-
-	if (r == 0)
-		r = make_listing_url(name, folder, &walk.chains->url);
-	if (r == 0)
-		return walk_all(&walk, refuse_hub, err);
-	chain_free(walk.chains);
-	return r;
 }

@@ -19,6 +19,7 @@ static struct {
 	size_t page;	     /* keys, and folders, that one has */
 	unsigned delay_ms;
 	bool no_after;		   /* it does not know start-after */
+	bool by_folders;	   /* its keys are sorted as folders are walked */
 	atomic_uint listed, asked; /* requests */
 	atomic_uint busy;	   /* requests that get a 503 */
 	atomic_uint most, now;	   /* listings under way */
@@ -33,6 +34,16 @@ static const char *key_at(size_t number, char *room)
 	return room;
 }
 
+/* Of a folder, what is in it stands before what has a longer name. */
+static int compare_texts(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	if (store.by_folders && *a && *b && (*a == '/' || *b == '/'))
+		return *a == '/' ? -1 : 1;
+	return (unsigned char)*a - (unsigned char)*b;
+}
+
 /* The first key that is not below this text. */
 static size_t first_key(const char *text)
 {
@@ -42,7 +53,7 @@ static size_t first_key(const char *text)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (strcmp(key_at(middle, room), text) < 0)
+		if (compare_texts(key_at(middle, room), text) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -353,6 +364,33 @@ TEST(a_server_that_takes_no_start_after_is_listed_all_the_same)
 	store.no_after = true;
 	finds_all("s3://b/");
 	store.no_after = false;
+}
+
+TEST(a_server_whose_keys_have_another_order_is_refused)
+{
+	static char keys[80][16];
+	static const char *sorted[80];
+	struct world *world;
+	struct err err = {0};
+
+	for (size_t i = 0; i < 80; i++) {
+		snprintf(keys[i], sizeof(keys[i]), i < 40 ? "a/%02zu" : "a-b/%02zu", i);
+		sorted[i] = keys[i];
+	}
+	store.keys = sorted;
+	store.count = 80;
+	store.page = 20;
+	store.by_folders = true;
+	world = world_new("s3://b/");
+	assert_int_equal(world->members->ops->list(world->members, keep, world, &err), -EPROTO);
+	assert_non_null(strstr(err.text, "another order"));
+	world_free(world);
+	store.page = 100;
+	world = world_new("s3://b/");
+	list_all(world);
+	assert_int_equal(BUF_COUNT(&world->found, struct one), 80);
+	world_free(world);
+	store.by_folders = false;
 }
 
 static int compare_keys(const void *a, const void *b)

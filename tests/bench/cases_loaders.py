@@ -133,6 +133,8 @@ BOUNDS = (
      ("first batch",)),
     ("in an unknown order, a photo is a round trip until the sweep has brought it", " away",
      ("first batch", "epoch 1")),
+    ("what others use, too, is not read on a guess: in an unknown order, a photo is a round trip",
+     NET, ("epoch 1",)),
     ("each photo is a FUSE round trip and two copies more than a read of a file in memory", "",
      ("epoch 1", "epoch 2", "processors", "first batch")),
     ("the pool, and the page cache of the mount, which the daemon gives back when others want it",

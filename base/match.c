@@ -4,28 +4,32 @@
 #include <limits.h>
 #include <string.h>
 
-/* One that ends in a slash, without it: as of a folder whose name a shell has completed. */
-static bool match_folder(const char *pattern, size_t len, const char *path)
+struct match_pattern match_parse(const char *pattern)
 {
-	char name[PATH_MAX];
+	size_t begin = strncmp(pattern, "./", 2) == 0 ? 2 : pattern[0] == '/';
+	struct match_pattern ret = {.text = pattern + begin, .len = strlen(pattern + begin)};
 
-	if (len >= sizeof(name))
-		return false;
-	memcpy(name, pattern, len);
-	name[len] = '\0';
-	return match_path(name, path);
+	while (ret.len && ret.text[ret.len - 1] == '/')
+		ret.len--;
+	ret.whole = begin || memchr(ret.text, '/', ret.len);
+	return ret;
 }
 
 bool match_path(const char *pattern, const char *path)
 {
+	struct match_pattern parsed = match_parse(pattern);
 	const char *slash = strrchr(path, '/');
-	size_t len = strlen(pattern);
+	char text[PATH_MAX];
 
-	if (len > 1 && pattern[len - 1] == '/')
-		return match_folder(pattern, len - 1, path);
-	if (!strchr(pattern, '/'))
-		return fnmatch(pattern, slash ? slash + 1 : path, 0) == 0;
-	pattern += pattern[0] == '/' ? 1 : strncmp(pattern, "./", 2) == 0 ? 2 : 0;
+	if (parsed.text[parsed.len]) {
+		if (parsed.len >= sizeof(text))
+			return false;
+		memcpy(text, parsed.text, parsed.len);
+		text[parsed.len] = '\0';
+		parsed.text = text;
+	}
+	if (!parsed.whole)
+		return fnmatch(parsed.text, slash ? slash + 1 : path, 0) == 0;
 	/* fnmatch(3) does not know `**`: in a pattern that has it, all stars match slashes. */
-	return fnmatch(pattern, path, strstr(pattern, "**") ? 0 : FNM_PATHNAME) == 0;
+	return fnmatch(parsed.text, path, strstr(parsed.text, "**") ? 0 : FNM_PATHNAME) == 0;
 }

@@ -7,6 +7,15 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+
+struct match_pattern {
+	const char *text; /* in the pattern, without the slashes that have no effect */
+	size_t len;
+	bool whole; /* it is of a whole path */
+};
+
+struct match_pattern match_parse(const char *pattern);
 
 /* `path` is relative to the root and not empty. */
 bool match_path(const char *pattern, const char *path);

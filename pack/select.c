@@ -25,19 +25,13 @@ struct select {
 
 static uint64_t literal_hash(const char *pattern)
 {
+	struct match_pattern parsed = match_parse(pattern);
 	XXH3_state_t state;
-	size_t len;
 
-	if (strncmp(pattern, "./", 2) == 0)
-		pattern++;
-	len = strlen(pattern);
-	/* A folder may be written with a slash at its end. */
-	while (len > 1 && pattern[len - 1] == '/')
-		len--;
 	XXH3_64bits_reset(&state);
-	if (memchr(pattern, '/', len) && pattern[0] != '/')
+	if (parsed.whole)
 		XXH3_64bits_update(&state, "/", 1);
-	XXH3_64bits_update(&state, pattern, len);
+	XXH3_64bits_update(&state, parsed.text, parsed.len);
 	return XXH3_64bits_digest(&state);
 }
 

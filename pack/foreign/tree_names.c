@@ -340,16 +340,12 @@ int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct
 		plain = false;
 	}
 	r = path.data ? add_path(tree, file, path, err) : add_name(tree, file, name, row, err);
-	if (r == -EBADMSG && listed)
-		return refuse_listed(tree, file, name, err);
 	if (r == 0 && plain && (path.data || name.data))
 		r = add_suffix(tree, file);
+	if (r == 0 && tree->paths.len - begin > FOREIGN_PATH_MOST)
+		r = fault(file, -EBADMSG, "its path is longer than 4095 bytes", err);
 	if (r < 0)
-		return r;
-	if (tree->paths.len - begin > FOREIGN_PATH_MOST && listed)
-		return refuse_listed(tree, file, name, err);
-	if (tree->paths.len - begin > FOREIGN_PATH_MOST)
-		return fault(file, -EBADMSG, "its path is longer than 4095 bytes", err);
+		return r == -EBADMSG && listed ? refuse_listed(tree, file, name, err) : r;
 	if (tree->paths.len + tree->rows.len > max(SHARE_LEAST, SHARE_MOST * tree->source->size))
 		return fault(file, -EOVERFLOW,
 			     "the file repeats so many of its bytes that the list of its files "

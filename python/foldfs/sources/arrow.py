@@ -163,7 +163,7 @@ class Schema:
             has, count, layout = found
         else:
             raise unread(f"the column '{name}' has another type, and what is behind it is not "
-                              "found: write it without")
+                         "found: write it without")
         self.buffers += count
         self.columns.append(Column(name, LISTS if repeated else has, node, buffer,
                                    [*nulls, buffer] if count else nulls, layout, coded))

@@ -301,7 +301,8 @@ class Diff:
                          f"{'is' if self.damaged == 1 else 'are'} damaged; 'foldpack verify' says "
                          "more", DAMAGED)
         options = self.about["made_with"].rstrip("\n").replace("\n", " ")
-        is_pack = " checksums=" not in options  # which the index of another format has
+        # A line that the index of another format has.
+        is_pack = "\nchecksums=" not in self.about["made_with"]
         if (self.found and options and is_pack and len(self.packs) == 1 and
                 not self.about["delta"]):
             self.command.notice(f"{right}: made with {options}: what that changed or left out is "

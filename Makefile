@@ -335,7 +335,7 @@ soak-readers: all
 		tests/mount/test_soak.py
 
 # What has no threads need not be looked at for races. What computes for long comes first.
-threaded := $(addprefix $(B)/unit/test_,ahead batch_ahead batch_scan cache coprocess credentials \
+threaded := $(addprefix $(B)/unit/test_,ahead batch_ahead batch_scan cache coprocess \
 		   far fill histogram inval journal listing open oracle_thread pages parallel_for \
 		   pipeline prefix pressure reader_blocks reader_file reader_remote s3 scan skeleton work \
 		   workers)
@@ -344,9 +344,10 @@ threaded := $(addprefix $(B)/unit/test_,ahead batch_ahead batch_scan cache copro
 # with the tool itself, and a limit of memory. `make soak` has all with both.
 unsanitized := $(addprefix $(B)/unit/test_,io learner oracle permutation resume seeds)
 # These begin none themselves: the journal has one behind their packs, and test_journal is looked at
-# in their place; stall.c asks a cache, and s3.c a server, but not in their tests.
+# in their place; stall.c asks a cache, and s3.c a server, but not in their tests; unpack.c has
+# interrupt.c's, which waits for signals.
 packers  := $(addprefix $(B)/unit/test_,alias builder classes damage dataset delta \
-		   entry_table index lists merge resolve resume s3_url stall)
+		   entry_table index lists merge resolve resume s3_url stall unpack unpack_programs)
 checked  := $(if $(filter thread,$(SANITIZE)),$(threaded),$(filter-out \
 	$(if $(SANITIZE),$(unsanitized)),$(units)))
 long     := $(addprefix $(B)/unit/test_,oracle cache ahead reader_remote streams guess \

@@ -3,11 +3,13 @@
 set -u
 threaded=$1
 shift
+wrong=0
 for program in "$@"; do
     case " $threaded " in *" $program "*) listed=0 ;; *) listed=1 ;; esac
     nm -uD "$program" | grep -q pthread_create
     if [ $? -ne $listed ]; then
         echo "$program: whether it begins threads is not what the Makefile's \`threaded' says" >&2
-        exit 1
+        wrong=1
     fi
 done
+exit $wrong

@@ -108,7 +108,7 @@ CELLS = (
           (DISK, tuple(SYSTEMS), False, False),
           (DISK, (OURS, SMALL, LOOSE, *SHARDS[::2], "FFCV"), True, False),
           (DISK, (*LOCAL, "FFCV"), False, True),
-          (NET, (*LOCAL, SQUASHFUSE, "FFCV"), False, False),
+          (NET, (*LOCAL, PRELOAD, SQUASHFUSE, "FFCV"), False, False),
           (NEAR, OF_URLS, False, False))
       for workers in (2, 8)),
     Cell(FAR, 2, OF_URLS[:-1]), Cell(FAR, 8, OF_URLS),  # Parquet: half a minute an epoch

@@ -41,7 +41,7 @@ def indexes(place, monkeypatch):
 @pytest.fixture(scope="module")
 def photos(session_dir):
     """Of three classes, some 20 KB each."""
-    folder = session_dir / "photos"
+    folder = session_dir / "far_tools"
     for number in range(FILES):
         photo = pictures.jpeg(pictures.noise((48, 40), seed=number))
         trees.write(folder / f"c{number % 3}" / f"{number:03}.jpg",
@@ -51,7 +51,7 @@ def photos(session_dir):
 
 @pytest.fixture(scope="module")
 def packed(photos, session_dir):
-    return foldfs.pack(photos, session_dir / "photos.lmdb")
+    return foldfs.pack(photos, session_dir / "far_tools.lmdb")
 
 
 def run_in(out, words, pack, **options):

@@ -116,7 +116,12 @@ def _indices(chain: list[Any]) -> Iterator[int]:
             _draw_as_loader(chain[0])
             chain = chain[1:]
         for batch in chain[0]:
-            yield from map(int, batch if isinstance(batch, (list, tuple)) else [batch])
+            yield from map(int, batch if _is_batch(batch) else [batch])
+
+
+def _is_batch(drawn: Any) -> bool:
+    """Or an index, which may be an array, or a tensor, of no dimension."""
+    return hasattr(drawn, "__iter__") and getattr(drawn, "ndim", 1) != 0
 
 
 def _draw_as_loader(loader: Any) -> None:

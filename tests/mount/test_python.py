@@ -469,7 +469,7 @@ def test_the_order_of_a_loader_is_what_it_reads_next(images, environment, place)
     environment["PATH"] = f"{place}/bin:{environment['PATH']}"
     done = run(sys.executable, SCRIPTS / "orders.py", images[0], place / "told", env=environment)
     kinds = json.loads(done.out)
-    assert len(kinds) == 16
+    assert len(kinds) == 17
     for kind, epochs in kinds.items():
         assert len(epochs) == 3
         for told, read in epochs:

@@ -43,6 +43,13 @@ class OfPython(OfNumpy):
         yield from random.sample(range(len(self)), len(self))
 
 
+class OfArrays(OfNumpy):
+    """Its batches are arrays."""
+
+    def __iter__(self):
+        yield from numpy.array_split(numpy.random.permutation(len(self)), 5)
+
+
 def own():
     return torch.Generator().manual_seed(3)
 
@@ -64,6 +71,7 @@ LOADERS = {
     "unbatched": lambda data: DataLoader(data, None, shuffle=True),
     "batches": lambda data: DataLoader(data, batch_sampler=BatchSampler(RandomSampler(data), 5,
                                                                          drop_last=True)),
+    "arrays": lambda data: DataLoader(data, batch_sampler=OfArrays(data)),
     "distributed": with_sampler(lambda data: DistributedSampler(data, 2, 1, seed=5)),
     "subset": lambda data: DataLoader(Subset(data, range(0, len(data), 3)), 4, shuffle=True),
     "concat": lambda data: DataLoader(ConcatDataset([data, Subset(data, [1, 2])]), shuffle=True),

@@ -51,6 +51,7 @@ struct cache_request {
 	uint32_t from;	 /* bytes into it */
 	uint32_t size;	 /* bytes, all of which exist; at most CACHE_READ_EXTENTS are touched */
 	uint32_t reader; /* the process that asks; 0: not known */
+	bool may_wait; /* for a disk, before cache_read() returns: other threads serve meanwhile */
 	cache_done_fn *done;
 	/* Whether nobody waits for the answer any more: asked with the lock held, once, before the
 	 * request is parked; then cache_cancel() says so. NULL: somebody does. */

@@ -330,9 +330,12 @@ static bool step_begin(struct cache *cache, struct waiter *waiter, struct step *
 	return true;
 }
 
-/* Reads at once what needs no waiting, and leaves the rest to the I/O threads. */
-static void launch(struct cache *cache, struct fill *fills)
+/* Reads at once what needs no waiting, and leaves the rest to the I/O threads. If `here`, and none
+ * of them reads for somebody, one fill is left to the caller, to wake none: it is returned. */
+static struct fill *launch(struct cache *cache, struct fill *fills, bool here)
 {
+	struct fill *own = NULL;
+
 	while (fills) {
 		struct fill *next = fills->next;
 
@@ -340,22 +343,29 @@ static void launch(struct cache *cache, struct fill *fills)
 			atomic_fetch_add(&cache->requests.cached, 1);
 		} else {
 			atomic_store(&cache->requests.cached, 0);
-			atomic_fetch_add(&cache->requests.running, 1);
-			work_add(cache->work, &fills->item);
+			if (atomic_fetch_add(&cache->requests.running, 1) == 0 && here)
+				own = fills;
+			else
+				work_add(cache->work, &fills->item);
 		}
 		fills = next;
 	}
+	return own;
 }
 
-static void step_end(struct cache *cache, const struct step *step)
+/* Returns what launch() leaves to the caller. */
+static struct fill *step_end(struct cache *cache, const struct step *step, bool here)
 {
+	struct fill *own;
+
 	if (step->error)
 		step->request.done(step->request.arg, step->error, NULL, 0);
 	if (!step->parked)
 		waiter_deliver(cache, step->waiter);
-	launch(cache, step->fills);
+	own = launch(cache, step->fills, here);
 	if (step->look)
 		work_look(cache->work);
+	return own;
 }
 
 /* The one that has starved for longest. False: there is none, or no room for it yet. */
@@ -384,7 +394,7 @@ static void settle(struct cache *cache)
 	struct step step;
 
 	while (next_starved(cache, &step))
-		step_end(cache, &step);
+		step_end(cache, &step, false);
 }
 
 /* False: it starves, as all do that come after one that does. */
@@ -405,9 +415,36 @@ static bool begin_or_starve(struct cache *cache, struct waiter *waiter, struct s
 	return false;
 }
 
+static void request_perform(void *context, struct work_item *item)
+{
+	struct cache *cache = context;
+	/* The item is the fill's first member. */
+	struct fill *fill = (struct fill *)(void *)item;
+	bool ahead = fill->ahead;
+
+	if (cache->remote && !fill_is_submitted(fill)) {
+		fill_submit(cache, fill);
+		return;
+	}
+	if (cache->remote)
+		launch(cache, land(cache, fill), false);
+	else if (!ahead || !request_read_now(cache, fill))
+		request_read(cache, fill);
+	if (ahead)
+		ahead_done(cache);
+	else
+		atomic_fetch_sub(&cache->requests.running, 1);
+	settle(cache);
+	/* What was held back for a read that somebody waited for may go on. */
+	if (ahead ? cache->remote : ahead_released(cache))
+		work_look(cache->work);
+}
+
 void cache_read(struct cache *cache, const struct cache_request *request)
 {
 	struct waiter *waiter = calloc(1, sizeof(*waiter));
+	bool here = request->may_wait && !cache->remote && !cache->shared;
+	struct fill *own;
 	struct step step;
 
 	if (!waiter) {
@@ -423,33 +460,11 @@ void cache_read(struct cache *cache, const struct cache_request *request)
 		waiter->wanted[i] = cache_extent(cache, request->extent + i);
 	if (!begin_or_starve(cache, waiter, &step))
 		return;
-	step_end(cache, &step);
-	settle(cache);
-}
-
-static void request_perform(void *context, struct work_item *item)
-{
-	struct cache *cache = context;
-	/* The item is the fill's first member. */
-	struct fill *fill = (struct fill *)(void *)item;
-	bool ahead = fill->ahead;
-
-	if (cache->remote && !fill_is_submitted(fill)) {
-		fill_submit(cache, fill);
-		return;
-	}
-	if (cache->remote)
-		launch(cache, land(cache, fill));
-	else if (!ahead || !request_read_now(cache, fill))
-		request_read(cache, fill);
-	if (ahead)
-		ahead_done(cache);
+	own = step_end(cache, &step, here);
+	if (own)
+		request_perform(cache, &own->item);
 	else
-		atomic_fetch_sub(&cache->requests.running, 1);
-	settle(cache);
-	/* What was held back for a read that somebody waited for may go on. */
-	if (ahead ? cache->remote : ahead_released(cache))
-		work_look(cache->work);
+		settle(cache);
 }
 
 /* What is submitted keeps no thread busy: as much of it as may be under way. */

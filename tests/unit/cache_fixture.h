@@ -76,6 +76,7 @@ struct world {
 	atomic_bool stale;
 	atomic_bool slow; /* fills are for the I/O threads */
 	bool cold;	  /* the kernel says whether they are */
+	bool patient;	  /* who asks may wait for the device */
 	atomic_bool look; /* at the stats all the time */
 	_Atomic uint64_t most_used, most_held;
 
@@ -452,7 +453,7 @@ static inline int unchanged(void *context, uint64_t extent)
 	struct world *w = context;
 
 	(void)extent;
-	if (is_reader && (w->far || w->slow))
+	if (is_reader && (w->far || (w->slow && !w->patient)))
 		abort(); /* it may wait, and so would other requests */
 	if (!is_reader && !is_far_thread)
 		pass_gate(w, &w->closed);
@@ -587,8 +588,12 @@ static inline void on_done(void *arg, int error, const struct iovec *iov, int co
 static inline void ask(struct call *call, struct world *w, uint64_t extent, uint32_t from,
 		       uint32_t size)
 {
-	struct cache_request request = {
-		.extent = extent, .from = from, .size = size, .done = on_done, .arg = call};
+	struct cache_request request = {.extent = extent,
+					.from = from,
+					.size = size,
+					.may_wait = w->patient,
+					.done = on_done,
+					.arg = call};
 
 	*call = (struct call){.world = w, .extent = extent, .from = from, .size = size};
 	call->touched = (unsigned)((from + (uint64_t)size + MIB - 1) / MIB);

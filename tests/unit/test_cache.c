@@ -5,6 +5,7 @@
  *	share SIZE			that the kernel keeps; before the start
  *	start THREADS READAHEAD		shut THREADS: slow, and I/O threads wait at the gate
  *	slow, close, open		fills are for the I/O threads; the gate
+ *	patient				who asks from now on may wait for a slow device
  *	gate N				waits until so many are there
  *	ask C E [FROM SIZE]		call C asks for an extent, or for this from there on
  *	killed C E			the same, and whoever asks is gone
@@ -114,6 +115,8 @@ static bool do_life(struct trace *trace, struct world *w)
 		assert_int_equal(ftruncate(w->fd, (off_t)trace_number(trace)), 0);
 	} else if (trace_is(trace, "slow")) {
 		w->slow = true;
+	} else if (trace_is(trace, "patient")) {
+		w->patient = true;
 	} else if (trace_is(trace, "open") || trace_is(trace, "close")) {
 		set_gate(w, trace_is(trace, "close"));
 	} else if (trace_is(trace, "gate")) {
@@ -342,6 +345,13 @@ TRACE(a_request_for_nothing_is_answered, "lay 2 100; start 1 0; read 1 0 0");
 TRACE(several_waiters_share_one_read,
       "lay 4 100000; shut 4; ask 0 2 0 5000; ask 1 2 1000 5000; ask 2 2 2000 5000; ask 3 2 9000 1;"
       "gate 1; none 0..3; open; answers 4; stop; right 0..3; reads 1; misses 4; waited 4");
+
+TRACE(who_may_wait_reads_in_its_own_thread,
+      "lay 2 100000; start 2 0; slow; patient; ask 0 0; right 0; ask 1 1; right 1; stop; reads 2");
+
+TRACE(who_may_wait_does_not_where_another_read_is_under_way,
+      "lay 3 100000; shut 4; ask 0 0; gate 1; patient; ask 1 1; gate 2; ask 2 2; gate 3;"
+      "none 0..2; open; answers 3; stop; right 0..2; reads 3");
 
 TEST_OF(w, what_is_there_is_not_read_again)
 {

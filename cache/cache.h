@@ -1,8 +1,9 @@
 /* Which bytes stay and which come next: reads of extents, answered from a bounded pool.
  *
  *	cache_read -> pool (hit: answered at once)
- *	           -> fill: read now if the kernel has it, else by an I/O thread; the request
- *	              is parked and answered when the last of its extents is in
+ *	           -> fill: read now if the kernel has it, or the caller may wait for a disk that
+ *	              nobody else waits for, else by an I/O thread; the request is parked and
+ *	              answered when the last of its extents is in
  *	threads without work -> plan: what to read ahead of the readers, in what pieces (cost)
  *
  * An extent is a numbered run of bytes in one file; the source says where it lies and whether what

@@ -16,7 +16,7 @@ struct cache_source_ops {
 	/* 0, or why these bytes, which make up the extent, must not be used. */
 	int (*check)(void *context, uint64_t extent, const struct iovec *iov, int count);
 	/* 0, or -errno when the file that has an extent is no longer what it was; asked for each
-	 * fill, by I/O threads; by others only after reader_read_now(). */
+	 * fill, by I/O threads; by others only after reader_read_now(), or where they may wait. */
 	int (*unchanged)(void *context, uint64_t extent);
 	/* The kernel is to drop its copy soon. Called for each extent that a request touched, when
 	 * it is answered, but for those that the page cache is to keep. */

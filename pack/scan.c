@@ -50,7 +50,7 @@ struct scan_level {
  * inodes at the same time. */
 struct scan {
 	const struct scan_params *params;
-	const struct filter *filter; /* NULL: everything is wanted */
+	struct filter *filter; /* NULL: everything is wanted */
 	struct err *err;
 	struct scan_counts counts;
 	uint64_t unwanted;	      /* names */
@@ -376,7 +376,7 @@ static int scan_directory(struct scan *scan, struct scan_level *level)
 
 int scan_add(const struct scan_params *params, struct scan_counts *ret, struct err *err)
 {
-	const struct filter *filter = params->filter;
+	struct filter *filter = params->filter;
 	struct scan scan = {
 		.params = params,
 		.filter = filter && !filter_wants_all(filter) ? filter : NULL,

@@ -47,7 +47,7 @@ struct scan_params {
 	/* NULL: everything is wanted. What is not wanted is not looked at, if the filesystem tells
 	 * which names are directories. A directory that holds only what is not wanted does not
 	 * become an entry. */
-	const struct filter *filter;
+	struct filter *filter;
 	/* Called in the caller's thread. bad(): a name that is left out, or a directory that stays
 	 * empty. */
 	const struct scan_watch *watch;

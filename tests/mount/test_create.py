@@ -77,6 +77,26 @@ def test_patterns_say_what_is_taken(src, pack, words, paths, taken):
     assert listed(pack) == taken.split()
 
 
+@pytest.mark.parametrize("kind", ["folder", "tar", "packs"])
+def test_patterns_that_match_nothing_are_named(src, pack, tmp_path, kind):
+    fill(src, "a/1.jpg", "a/b/2.jpg", "c/3.txt")
+    run("tar", "-cf", tmp_path / "x.tar", "-C", src, "a", "c")
+    source, more = (tmp_path / "x.tar", []) if kind == "tar" else (src, [])
+    if kind == "packs":
+        more = ["--shard-size=1M"]
+    done = create(source, pack, *more, "--include=*.jpg", "--include=*.jpeg", "--include=*.JPG",
+                  "--exclude=a/b", "--exclude=b", "--exclude=tmp", "--on-bad=keep",
+                  "--transform=*.jpg", "--transform=x/**", "--optimize")
+    said = [line for line in done.err.splitlines() if "nothing matches" in line]
+    assert said == [f"foldpack: {source}: '--include': nothing matches '*.jpeg', '*.JPG'",
+                    f"foldpack: {source}: '--exclude': nothing matches 'tmp'",
+                    f"foldpack: {source}: '--transform': nothing matches 'x/**'"]
+    done = create(source, pack, *more, "--include=*.png", status=1)
+    assert (f"{source}: '--include': nothing matches '*.png'\n"
+            f"foldpack: {source}: --include and --exclude leave no file of it\n") in done.err
+    assert not list(tmp_path.glob("*.partial*"))
+
+
 @is_root
 def test_an_excluded_directory_need_not_be_readable(src, pack, tmp_path):
     fill(src, "a/1", "lost+found/1")
@@ -517,7 +537,7 @@ def test_links_to_what_is_left_out_are_named(src, pack):
 
 
 def test_what_foldfs_keeps_beside_others_is_packed_and_said(src, pack):
-    (src / "c").mkdir(exist_ok=True)
+    fill(src, "c/1.jpg")
     for name in (".x.tar.foldfs-index", "x.lmdb.partial", "x.lmdb.partial.journal",
                  "not.foldfs-index"):
         write(src / "c" / name, b"x")

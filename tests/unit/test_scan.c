@@ -109,7 +109,7 @@ static int scan(struct fixture *f)
 {
 	const struct scan_watch watch = {
 		.bad = note_bad, .special = note_special, .tick = note_tick, .context = f};
-	const struct filter filter = {.exclude = {.items = {f->unwanted}, .count = 1}};
+	struct filter filter = {.exclude = {.items = {f->unwanted}, .count = 1}};
 	struct scan_params params = {.root = f->root,
 				     .jobs = f->jobs ? f->jobs : 1,
 				     .filter = f->unwanted ? &filter : NULL,

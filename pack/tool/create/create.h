@@ -71,12 +71,13 @@ bool create_log_kept(struct create *create, const char *words);
 /* --- create_look.c --- */
 
 /* What to scan of a folder, and how, into create->builder. */
-struct import_dir_params create_folder_params(const struct create *create);
+struct import_dir_params create_folder_params(struct create *create);
 /* Makes the importer, which adds all of the source to create->builder. 0, CREATE_REPORTED, or as
  * import_ops.next(). */
 int create_import(struct create *create);
-/* The names of a folder's images, and some of its other files, before anything is packed: as
- * places_look_ahead(). */
+/* What is known of the whole source before anything is packed: names the patterns of the options
+ * that match nothing, and learns the names of images; of a folder, looks into some other files. 0,
+ * CREATE_REPORTED (no file is left) or as places_look_ahead(). */
 int create_look_ahead(struct create *create, const struct builder *entries, uint64_t count);
 
 /* --- create_store.c --- */

@@ -1,10 +1,11 @@
 #include "base/log.h"
+#include "base/scope.h"
 #include "pack/tool/create/create.h"
 #include "pack/tool/import/import_packs.h"
 
-struct import_dir_params create_folder_params(const struct create *create)
+struct import_dir_params create_folder_params(struct create *create)
 {
-	const struct create_options *options = &create->options;
+	struct create_options *options = &create->options;
 
 	return (struct import_dir_params){.scan = {.root = create->source.root,
 						   .jobs = (unsigned)options->jobs,
@@ -38,11 +39,62 @@ int create_import(struct create *create)
 	return dataset ? create_fail(create, r, &err) : log_fail(CREATE_REPORTED, "%s", err.text);
 }
 
+/* --- patterns --------------------------------------------------------------------------------- */
+
+static int name_unmatched(struct create *create, const char *option, const struct opt_list *list,
+			  uint64_t used)
+{
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (!(used >> i & 1))
+			buf_addf(&text, "%s'%s'", text.len ? ", " : "", list->items[i]);
+	if (text.len)
+		report_log(&create->report, log_notice, "", "'--%s': nothing matches %s", option,
+			   text.data);
+	return buf_error(&text);
+}
+
+/* Those of --transform are asked about all of the source here: its images may be in a pack that is
+ * there already. */
+static int name_patterns(struct create *create, const struct builder *entries, uint64_t count)
+{
+	struct filter *filter = &create->options.filter;
+	const struct opt_list *touch = &create->options.touch;
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	uint64_t touched = 0, files = 0;
+	int r = 0;
+
+	for (uint32_t id = 1; r == 0 && id < count; id++) {
+		if (builder_kind(entries, id) == FORMAT_DIRECTORY)
+			continue;
+		files++;
+		r = touch->count ? builder_path(entries, id, &path) : 0;
+		if (r == 0 && touch->count)
+			filter_matches(touch, path.data, &touched);
+	}
+	if (r == 0)
+		r = name_unmatched(create, "include", &filter->include, filter->included);
+	if (r == 0)
+		r = name_unmatched(create, "exclude", &filter->exclude, filter->excluded);
+	if (r == 0)
+		r = name_unmatched(create, "transform", touch, touched);
+	if (r < 0 || files || filter_wants_all(filter))
+		return r;
+	report_log(&create->report, log_error, "", "--include and --exclude leave no file of it");
+	return CREATE_REPORTED;
+}
+
+/* --- ahead ------------------------------------------------------------------------------------ */
+
 int create_look_ahead(struct create *create, const struct builder *entries, uint64_t count)
 {
-	int r = places_begin(&create->places, &create->options, entries, count);
+	int r = name_patterns(create, entries, count);
 
-	return r < 0 ? r
-		     : places_look_ahead(&create->places, &create->report, create->source.root,
-					 entries, count);
+	if (r == 0)
+		r = places_begin(&create->places, &create->options, entries, count);
+	if (r < 0 || create->source.dataset)
+		return r;
+	return places_look_ahead(&create->places, &create->report, create->source.root, entries,
+				 count);
 }

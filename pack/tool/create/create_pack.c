@@ -80,18 +80,13 @@ static int look(struct create *create)
 	}
 	if (r == 0)
 		r = create_import(create);
-	if (r < 0)
+	if (r == 0 && !create->slice.slices)
+		r = create_look_ahead(create, create->builder, create->import->entries);
+	if (r < 0 || !folder)
 		return r;
-	if (!folder)
-		return places_begin(&create->places, &create->options, create->builder,
-				    create->import->entries);
 	log_detail("%s: %lu entries, %lu bytes, found in %.2f s", create->report.source,
 		   create->import->entries, create->import->bytes,
 		   progress_now() - create->report.progress.began);
-	if (!create->slice.slices)
-		r = create_look_ahead(create, create->builder, create->import->entries);
-	if (r < 0)
-		return r;
 	left = leftovers_of(create);
 	return leftovers_name_links(&left);
 }

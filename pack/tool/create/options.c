@@ -126,7 +126,9 @@ bool create_is_lenient(const struct create_options *options)
 
 bool create_may_touch(const struct create_options *options, const char *path)
 {
-	return options->touch.count == 0 || filter_matches(&options->touch, path);
+	uint64_t used = UINT64_MAX;
+
+	return options->touch.count == 0 || filter_matches(&options->touch, path, &used);
 }
 
 /* Parses a number of digits only, at most SLICES_MOST. */

@@ -82,7 +82,7 @@ static int take_entry(struct import_packs *packs, uint32_t e, bool links, struct
 		      struct err *err)
 {
 	struct dataset *dataset = packs->params.dataset;
-	const struct filter *filter = packs->params.filter;
+	struct filter *filter = packs->params.filter;
 	const struct dataset_entry entry = dataset_entry(dataset, e);
 	bool folder = entry.kind == FORMAT_DIRECTORY;
 	struct pack_entry to = {.size = entry.size};

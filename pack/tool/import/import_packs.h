@@ -10,7 +10,7 @@
  * only what the filter does not want does not become an entry. */
 struct import_packs_params {
 	struct dataset *dataset;
-	const struct filter *filter;
+	struct filter *filter;
 	const struct scan_watch *watch;
 	struct builder *builder; /* has its root alone */
 };

@@ -37,7 +37,7 @@ int order_parse(const char *text, struct order *ret, struct err *err)
 /* What the files of a scan are sorted by, and where a path is found. */
 struct ranking {
 	const struct order *order;
-	const struct filter *filter;
+	struct filter *filter;
 	const struct builder *builder;
 	uint64_t entries;	     /* in it */
 	uint64_t *ranks;	     /* of each entry */
@@ -156,9 +156,8 @@ static int compare_ranks(const void *one, const void *two, void *context)
 	return a < b ? -1 : a > b;
 }
 
-int order_files(const struct order *order, const struct filter *filter,
-		const struct builder *builder, const struct scan_counts *counts, uint32_t **ret,
-		struct err *err)
+int order_files(const struct order *order, struct filter *filter, const struct builder *builder,
+		const struct scan_counts *counts, uint32_t **ret, struct err *err)
 {
 	SCOPE(release_ranking)
 	struct ranking ranking = {.order = order,

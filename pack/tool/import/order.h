@@ -28,6 +28,5 @@ int order_parse(const char *text, struct order *ret, struct err *err);
  * its files. Returns 0; -ENOMEM; or, with a sentence that names list and line, -ENOENT (a line does
  * not name a file of the scan), -EEXIST (a line is there twice), or what reading the list returned.
  */
-int order_files(const struct order *order, const struct filter *filter,
-		const struct builder *builder, const struct scan_counts *counts, uint32_t **ret,
-		struct err *err);
+int order_files(const struct order *order, struct filter *filter, const struct builder *builder,
+		const struct scan_counts *counts, uint32_t **ret, struct err *err);

@@ -361,6 +361,31 @@ def test_what_a_format_does_not_hold_is_never_left_out_in_silence(packed, place,
     assert "3 samples, 2 labels" in said
 
 
+@pytest.mark.parametrize("kind", FORMATS)
+def test_links_to_folders_are_classes_as_in_the_mounted_tree(packed, place, out, kind):
+    source = place / "src"
+    (source / "b-links").mkdir(parents=True)
+    for link, target in (("aa", "c/deep"), ("b-links/x.jpg", "../c/1.jpg"), ("bb", "c/1.jpg"),
+                         ("cc", "nothing"), ("d/way/x", "../../../c")):
+        (source / link).parent.mkdir(parents=True, exist_ok=True)
+        os.symlink(target, source / link)
+    tree = packed({"c/1.jpg": b"1", "c/deep/2.jpg": b"2", "d/3.jpg": b"3", "README": b""})
+    labels = {name: label for label, name in enumerate(samples(source)[1])}
+    assert list(labels) == [b"aa", b"b-links", b"c", b"d"]
+    said = export(tree, out / "x", kind, "--skip-others", status=4).err
+    assert "3 samples, 4 labels" in said
+    assert lines(out / "x.classes.txt") == list(labels)
+    if kind == "lmdb":
+        found = values(out / "x")
+        assert [pickle.loads(found[b"%d" % n]) for n in range(3)] == [(b"1", 2), (b"2", 2), (b"3", 3)]
+    for target in ("d/way/x", "/elsewhere", "../d"):
+        os.symlink(target, source / "e")
+        said = export(packed({}), out / "y", kind, "--skip-others", status=1).err
+        assert "pack: e: a link that may lead to a folder, which would be a class" in said
+        os.unlink(source / "e")
+    assert not list(out.glob("y*"))
+
+
 def test_the_first_ten_are_named(packed, out):
     pack = packed({**{f"c/{number}.txt": b"" for number in range(1234)}, "c/x.jpg": b"x"})
     said = export(pack, out / "x", "lmdb", status=1).err

@@ -2,7 +2,7 @@
 
 Classes are the folders in one folder, the root, as ImageFolder finds them: sorted by name, even if
 they are empty. Their labels are those of the pack, where it has some (pack/labels.h), or else the
-numbers that ImageFolder gives them. A sample is a file below one of them, with the suffix of an
+numbers that ImageFolder gives them, for which a link to a folder is a class, too. A sample is a file below one of them, with the suffix of an
 image. Everything else cannot be held."""
 
 import errno
@@ -12,7 +12,7 @@ import sys
 import time
 
 from pack import (CHECKSUMS, DAMAGED, DONE, FAILED, HASH, PLACE, SKIPPED, Failed, Interrupted,
-                  count, main, say, size)
+                  count, main, say, size, where_it_leads)
 from formats import FORMATS, KINDS
 from outputs import Outputs, listed
 
@@ -93,11 +93,13 @@ class Export:
         return Failed(f"{self.pack.name}: {text}")
 
     def collect(self):
-        self.samples = []
+        self.samples, self.unsure = [], None
         classes, there = set(), not self.root
+        links, kinds = [], {}  # those beside classes; those of what is no sample
         for entry in self.pack.entries():
             path = os.fsencode(entry["path"])
             if not path.startswith(self.within):
+                kinds[entry["path"]] = entry["type"]
                 there = there or path == self.root and entry["type"] == "directory"
                 if path == self.root and not there:
                     raise self.failed(f"{self.options['root']}: not a folder")
@@ -107,19 +109,40 @@ class Export:
             directory = entry["type"] == "directory"
             if slash or directory:
                 classes.add(folder)
+            elif entry["type"] == "symlink":
+                links.append(entry)
             why = None if directory and not slash else self.why_not(entry, slash, path)
             if not why and not directory:
                 self.samples.append(Sample(path, entry, folder))
-            elif why:
+            else:
+                kinds[entry["path"]] = entry["type"]
+            if why:
                 self.other_count += 1
                 if self.other_count <= NAMED:
                     self.others.append((entry["path"], why))
         if not there:
             raise self.failed(f"{self.options['root']}: not in the pack; 'foldpack list "
                               f"{self.pack.name}' shows what is")
+        if links:
+            classes.update(self.linked(links, kinds))
         self.classes = sorted(classes, key=os.fsdecode)  # as Python, where it is not UTF-8
         self.label()
         self.sort()
+
+    def linked(self, links, kinds):
+        """The classes that are links to folders; `unsure` is a link of which that is not known."""
+        kinds.update((os.fsdecode(sample.path), "file") for sample in self.samples)
+        for path in list(kinds):
+            above = path.rpartition("/")[0]
+            while above and above not in kinds:
+                kinds[above] = "directory"
+                above = above.rpartition("/")[0]
+        for link in links:
+            leads = where_it_leads(link["path"], link["target"], kinds)
+            if leads == "directory":
+                yield os.fsencode(link["path"])[self.root_len:]
+            elif leads in ("leaves", "symlink"):
+                self.unsure = link["path"]
 
     def why_not(self, entry, in_class, path):
         if entry["type"] == "directory":
@@ -193,6 +216,10 @@ class Export:
         if self.other_count and not skip:
             raise self.failed(f"{self.format.name} cannot hold these; --skip-others leaves them "
                               "out")
+        if self.unsure and not self.head["labels"]:
+            raise self.failed(f"{self.unsure}: a link that may lead to a folder, which would be a "
+                              "class and change the labels of others; 'foldpack create "
+                              "--exclude' leaves it out, --dereference packs what it leads to")
 
     # --- writing ----------------------------------------------------------------------------------
 

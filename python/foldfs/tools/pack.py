@@ -228,6 +228,27 @@ def size(number):
     return (f"{value:.0f}" if value >= 100 else f"{value:.3g}") + f" {'KMGTPE'[unit]}iB"
 
 
+def where_it_leads(link, target, kinds):
+    """The kind of what a link leads to, of those that all paths have; "symlink", where it leads
+    through another; "leaves" (the pack) or "dangles"."""
+    if target.startswith("/"):
+        return "leaves"
+    at, kind = link.split("/")[:-1], "directory"
+    for word in target.split("/"):
+        if word in ("", "."):
+            continue
+        if word == "..":
+            if not at:
+                return "leaves"
+            at.pop()
+        else:
+            at.append(word)
+        kind = kinds.get("/".join(at), "dangles") if at else "directory"
+        if kind in ("dangles", "symlink"):
+            break
+    return kind
+
+
 def need(module, what, package="", otherwise=""):
     """The module, of a package of that name or another; `what` it does."""
     package = package or module

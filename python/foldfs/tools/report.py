@@ -29,7 +29,8 @@ from concurrent.futures import ThreadPoolExecutor
 import system
 from outputs import REFUSED
 from pack import (CHECKSUMS, DAMAGED, DONE, FAILED, FOLDERS, IMAGE_KINDS, IMAGES, SUMMARY, Failed,
-                  Interrupted, count, dumps, main, need, result, say, shown, size)
+                  Interrupted, count, dumps, main, need, result, say, shown, size,
+                  where_it_leads)
 
 BEGINS = b"<!DOCTYPE html>\n<!-- a report of foldpack -->\n"  # of every page
 PICTURES_MOST = 1200
@@ -208,28 +209,6 @@ class Classes:
                      if one["files"] and one.get("split") == split]
             if files and max(files) >= UNEVEN * min(files):
                 yield "imbalance", split or ""
-
-
-def where_it_leads(link, target, kinds):
-    """What is wrong with a link; one that leads through another link counts as sound."""
-    if target.startswith("/"):
-        return "link-leaves"
-    at = link.split("/")[:-1]
-    for word in target.split("/"):
-        if word in ("", "."):
-            continue
-        if word == "..":
-            if not at:
-                return "link-leaves"
-            at.pop()
-        else:
-            at.append(word)
-        kind = kinds.get("/".join(at), "directory" if not at else None)
-        if kind is None:
-            return "link-dangles"
-        if kind == "symlink":
-            return None
-    return None
 
 
 # --- figures --------------------------------------------------------------------------------------
@@ -423,9 +402,9 @@ class Report:
                 if file.is_one():
                     self.files.append(file)
         for link, target in links:
-            wrong = where_it_leads(link, target, kinds)
-            if wrong:
-                self.note(wrong, link, target)
+            leads = where_it_leads(link, target, kinds)
+            if leads in ("leaves", "dangles"):
+                self.note(f"link-{leads}", link, target)
         for kind, folder in self.classes.anomalies(samples):
             self.note(kind, folder)
 

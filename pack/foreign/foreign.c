@@ -18,7 +18,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define SAY_READS (256 * MIB) /* of a remote file */
+#define SAY_READS  (256 * MIB) /* of a remote file */
+#define HEAD_BYTES 1024
 
 /* A file on its way to a dataset. */
 struct opening {
@@ -394,6 +395,27 @@ static void say_in_vain(const char *path, const struct foreign_settings *setting
 			    "one that has those of empty classes, too");
 }
 
+/* Of a file that is of no format: the error for it. */
+static int say_unknown(struct opening *o, bool lmdb, struct err *err)
+{
+	static const uint8_t zeros[HEAD_BYTES];
+	const uint8_t *head;
+	size_t len;
+
+	if (o->source.size == 0)
+		return err_set(err, -ENODATA,
+			       "an empty file, of 0 bytes: copy it again, or leave it out");
+	if (foreign_peek(&o->source, 0, sizeof(zeros), &head, &len) == 0 && len == sizeof(zeros) &&
+	    memcmp(head, zeros, len) == 0)
+		return err_set(err, -ENODATA,
+			       "begins with zeros, as a copy that broke off may: copy it again, or "
+			       "leave it out");
+	return err_set(err, -ENOMSG,
+		       lmdb ? "an LMDB file, but not a foldfs pack, nor of another format that is "
+			      "known; '--schema=NAME' says what of one it has not"
+			    : FOREIGN_UNKNOWN);
+}
+
 static int open_any(struct reader *reader, const char *path, bool decompressed,
 		    const struct foreign_settings *settings, struct dataset **ret, struct err *err)
 {
@@ -410,12 +432,7 @@ static int open_any(struct reader *reader, const char *path, bool decompressed,
 		return no_pack;
 	r = open_foreign(&o, path, decompressed, ret, &why);
 	if (r == -ENOMSG && !why.text[0])
-		return err_set(
-			err, -ENOMSG,
-			no_pack == -EINVAL
-				? FOREIGN_UNKNOWN
-				: "an LMDB file, but not a foldfs pack, nor of another format "
-				  "that is known; '--schema=NAME' says what of one it has not");
+		return say_unknown(&o, no_pack != -EINVAL, err);
 	return r < 0 ? err_set(err, r, "%s", err_text(&why, r)) : 0;
 }
 

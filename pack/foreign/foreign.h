@@ -14,9 +14,10 @@
 
 /* Opens a pack, or a file of another format, as a dataset; of a folder that is an LMDB environment
  * its data.mdb; any other folder, and a URL that ends in '/', as its files: members.h. Returns 0,
- * or as dataset_open(); -ENOMSG also where no format recognises it; -ENOANO where one does, and it
- * has no image; -EEXIST where two records are one file; -ESTALE where the file changed meanwhile;
- * -EINTR where checking has stopped. */
+ * or as dataset_open(); -ENOMSG also where no format recognises it; -ENODATA where it is empty, or
+ * begins with zeros; -ENOANO where a format recognises it, and it has no image; -EEXIST where two
+ * records are one file; -ESTALE where the file changed meanwhile; -EINTR where checking has
+ * stopped. */
 int foreign_open(const char *name, const struct foreign_settings *settings, struct dataset **ret,
 		 struct err *err);
 

@@ -238,7 +238,7 @@ def test_an_unknown_schema_is_refused_with_those_that_there_are(container, point
 
 
 def test_what_no_format_knows_is_said_to_be_of_none(place, point):
-    (place / "x").write_bytes(bytes(20000))
+    (place / "x").write_bytes(b"x" * 20000)
     assert "x: not an LMDB file, nor of another format that is known; 'foldpack create' makes " \
         "packs" in run(FOLDFS, place / "x", point, status=1).err
 

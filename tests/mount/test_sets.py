@@ -135,6 +135,20 @@ def test_so_it_is_with_options_of_classes(place, write, kind, option):
     assert classes(word, place, option)[0] == classes(path, path.parent, option)[0]
 
 
+@pytest.mark.parametrize("content, said", [
+    (b"", "an empty file, of 0 bytes: copy it again, or leave it out"),
+    (bytes(3 << 20), "begins with zeros, as a copy that broke off may: copy it again, or leave it "
+                     "out")], ids=["nothing", "zeros"])
+@pytest.mark.parametrize("write", [write_parquet, write_webdataset, write_tfds])
+def test_a_file_that_was_never_copied_is_named(place, write, content, said):
+    word, options = set_of(write, place, samples_of([[0, 2], [1], [0]]), NAMES)
+    cut, = place.glob("x-00001-*")
+    cut.write_bytes(content)
+    for command in (["list"], ["create"]):
+        words = [*options, word] + ([place / "p.pack"] if command == ["create"] else [])
+        assert f"foldpack: {cut}: {said}\n" in run(FOLDPACK, *command, *words, status=1).err
+
+
 @pytest.mark.parametrize("write", [write_parquet, write_webdataset])
 def test_a_file_of_a_set_may_have_no_image(place, mount, write):
     word, options = set_of(write, place, samples_of([[], [0, 2], [1], []]), NAMES)

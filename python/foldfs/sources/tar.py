@@ -510,7 +510,8 @@ class Scan:
 def probe(source):
     head = source.peek(0, 2 * BLOCK)
     if head == 2 * EMPTY:  # one without members
-        return source.size % BLOCK == 0 and source.option["shown"].endswith(".tar")
+        return (source.size % BLOCK == 0 and source.size <= PADDING_MOST and
+                source.option["shown"].endswith(".tar"))
     return len(head) >= BLOCK and is_sound(head[:BLOCK])
 
 

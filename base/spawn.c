@@ -1,6 +1,8 @@
 #include "base/spawn.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int spawn(const char *const argv[], const posix_spawn_file_actions_t *actions, short flags,
@@ -49,4 +51,24 @@ int spawn_coprocess(const char *const argv[], int input, int output, pid_t *ret)
 	r = spawn(argv, &actions, POSIX_SPAWN_SETPGROUP, ret);
 	posix_spawn_file_actions_destroy(&actions);
 	return r;
+}
+
+int spawn_kill(pid_t leader)
+{
+	int status = 0;
+
+	kill(-leader, SIGKILL);
+	while (waitpid(leader, &status, 0) < 0 && errno == EINTR)
+		;
+	return status;
+}
+
+int spawn_await(pid_t leader)
+{
+	siginfo_t ended;
+
+	/* Until it is waited for, no other group has its number. */
+	while (waitid(P_PID, (id_t)leader, &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+		;
+	return spawn_kill(leader);
 }

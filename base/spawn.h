@@ -1,4 +1,4 @@
-/* Starts a program. */
+/* Starts a program, and ends it. */
 #pragma once
 
 #include <spawn.h>
@@ -14,3 +14,8 @@ int spawn_program(const char *const argv[], const int *files, size_t count, shor
 		  pid_t *ret);
 /* The same of one that reads `input`, writes `output`, and leads a group of processes. */
 int spawn_coprocess(const char *const argv[], int input, int output, pid_t *ret);
+
+/* Of one that leads a group, as a script around the program that it is named for: awaits its end,
+ * or kills it, and kills what else is in its group. Returns its status as wait(2) has it. */
+int spawn_await(pid_t leader);
+int spawn_kill(pid_t leader);

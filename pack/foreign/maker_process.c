@@ -98,7 +98,7 @@ static void die_with(int lifeline)
 {
 	struct pollfd end = {.fd = lifeline};
 
-	fcntl(lifeline, F_SETOWN, getpid());
+	fcntl(lifeline, F_SETOWN, -getpid());
 	fcntl(lifeline, F_SETSIG, SIGKILL);
 	fcntl(lifeline, F_SETFL, O_ASYNC);
 	if (poll(&end, 1, 0) != 0)
@@ -113,7 +113,7 @@ static _Noreturn void run(int socket, int lifeline, const char *script)
 	struct filter filter;
 
 	signals_unblock();
-	signal(SIGINT, SIG_IGN); /* of a terminal: it is this process that decides */
+	setpgid(0, 0);
 	if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0 ||
 	    dup2(lifeline, LIFELINE) < 0 || fcntl(LIFELINE, F_SETFD, 0) < 0)
 		_exit(EXIT_FAILURE);
@@ -133,11 +133,8 @@ static void end_process(struct maker_process *process)
 {
 	scope_close(&process->socket);
 	scope_close(&process->lifeline);
-	if (process->pid) {
-		kill(process->pid, SIGKILL);
-		while (waitpid(process->pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
+	if (process->pid)
+		spawn_kill(process->pid);
 	buf_release(&process->in);
 	free(process);
 }
@@ -169,6 +166,7 @@ static int start_process(struct maker_process **ret, struct err *err)
 		if (process->pid == 0)
 			run(process->socket, ends[0], script.data);
 		close(ends[0]);
+		setpgid(process->pid, 0); /* whichever comes first */
 	}
 	if (process->pid < 0) {
 		int r = process->pid;
@@ -231,10 +229,8 @@ void makers_release(struct makers *makers)
 /* Why it said no more. */
 static int ended(struct maker_process *process, struct err *err)
 {
-	int status = 0;
+	int status = spawn_await(process->pid);
 
-	while (waitpid(process->pid, &status, 0) < 0 && errno == EINTR)
-		;
 	process->pid = 0;
 	if (!process->spoken && WIFEXITED(status))
 		return err_set(err, -EOPNOTSUPP,

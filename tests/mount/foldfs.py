@@ -251,6 +251,13 @@ def wait_for(pid, seconds=PATIENCE):
     return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
 
 
+def is_gone(pid):
+    """Its parent may have been killed before it could wait for it."""
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+    return not os.path.exists(f"/proc/{pid}")
+
+
 def wait_until(true):
     """For what nobody tells. Who asks leaves the processor to those who are asked, and asks less
     often the longer it takes."""

@@ -1,7 +1,6 @@
 """foldpack export: what comes out is read by the formats' own readers: py-lmdb and pickle, an
 independent reader of TFRecord, tarfile. No mount needed, but for a pack behind a gate."""
 
-import contextlib
 import io
 import os
 import pickle
@@ -13,7 +12,6 @@ import subprocess
 import tarfile
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -478,13 +476,6 @@ def test_a_wrapper_around_python_stays_in_front_of_it(tree, place, out):
     run(FOLDPACK, "diff", place, tree[1], env=env, status=1)
 
 
-def is_gone(pid):
-    """Its parent may have been killed before it could wait for it."""
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)
-    return not Path(f"/proc/{pid}").exists()
-
-
 HANGS = "sh -c 'echo $$ >\"$0\"; exec sleep 1000' "
 
 
@@ -498,7 +489,7 @@ def test_one_that_hangs_ends_with_foldpack_at_a_signal(tree, place, out, words, 
         foldfs.wait_until(lambda: (place / "id").exists() and (place / "id").read_text().strip())
         process.send_signal(number)
         assert process.wait(PATIENCE) == -number
-    foldfs.wait_until(lambda: is_gone(int((place / "id").read_text())))
+    foldfs.wait_until(lambda: foldfs.is_gone(int((place / "id").read_text())))
 
 
 def test_one_that_ignores_it_is_killed_by_a_later_one(tree, place):
@@ -509,7 +500,7 @@ def test_one_that_ignores_it_is_killed_by_a_later_one(tree, place):
         time.sleep(5)  # pack/tool/work/interrupt.h
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == -signal.SIGTERM
-    foldfs.wait_until(lambda: is_gone(int((place / "id").read_text())))
+    foldfs.wait_until(lambda: foldfs.is_gone(int((place / "id").read_text())))
 
 
 # --- accidents ----------------------------------------------------------------------------

@@ -427,10 +427,10 @@ def test_what_lies_in_the_working_folder_is_not_loaded(source, place):
         env={**os.environ, "PYTHONSAFEPATH": "1"})
 
 
-def test_an_interruption_from_a_terminal_is_no_damage(source, place):
-    """It comes to both; here the script is the first."""
-    done = create_with(source, place, "import os, signal; os.kill(0, signal.SIGINT)",
-                       status=-signal.SIGINT, start_new_session=True)
+def test_an_interruption_that_comes_to_both_is_no_damage(source, place):
+    """As from a batch system."""
+    done = create_with(source, place, "import os, signal; os.kill(os.getppid(), signal.SIGINT); "
+                       "os.kill(0, signal.SIGINT)", status=-signal.SIGINT)
     assert "damaged" not in done.err and "interrupted; nothing was left behind" in done.err
     assert not (place / "x").exists()
 
@@ -460,3 +460,17 @@ def test_a_script_ends_with_foldpack(source, place):
     (place / "go").touch()
     # Orphans are children of this process.
     assert foldfs.wait_for(int((place / "id").read_text())) != 0
+
+
+def test_a_python_in_a_script_that_hangs_ends_at_a_signal(source, place):
+    add_rows(source, images(2))
+    source.close()
+    (place / "python").write_text(
+        f"#!/bin/sh\nsh -c 'echo $$ >{place}/id; exec sleep 1000'\nexit $?\n")
+    (place / "python").chmod(0o755)
+    with subprocess.Popen([FOLDPACK, "create", place / "x.h5", place / "x"],
+                          env={**os.environ, "FOLDFS_PYTHON": str(place / "python")}) as process:
+        foldfs.wait_until(lambda: (place / "id").exists() and (place / "id").read_text().strip())
+        process.terminate()
+        assert process.wait(foldfs.PATIENCE) == -signal.SIGTERM
+    foldfs.wait_until(lambda: foldfs.is_gone(int((place / "id").read_text())))

@@ -239,6 +239,22 @@ def test_a_script_ends_with_who_started_it(place, how):
     assert foldfs.wait_for(int((place / "pid").read_text())) is not None
 
 
+@pytest.mark.parametrize("how", ["say(b'?')", "", "import time; time.sleep(900)"],
+                         ids=["refused", "ends", "hangs"])
+def test_so_does_what_it_has_started(place, how):
+    """As python3 itself, where a script around it is FOLDFS_PYTHON."""
+    source = place / "x.rec"
+    recordio.write(source, [(0.0, 0, JPEG)])
+    env = as_python(place, "import subprocess\nnone = subprocess.DEVNULL\n"
+                           "child = subprocess.Popen(['sleep', '1000'], stdin=none, stdout=none)\n"
+                           f"open({str(place / 'pid')!r}, 'w').write(str(child.pid))\n" + how)
+    with subprocess.Popen([FOLDPACK, "list", source], env=env) as tool:
+        foldfs.wait_until(lambda: (place / "pid").exists() and (place / "pid").read_text())
+        if "sleep" in how:
+            tool.send_signal(signal.SIGKILL)
+    foldfs.wait_until(lambda: foldfs.is_gone(int((place / "pid").read_text())))
+
+
 # --- no python3 ---------------------------------------------------------------------------------
 
 @pytest.fixture

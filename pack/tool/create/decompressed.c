@@ -16,7 +16,6 @@
 #include "pack/tool/import/unpack.h"
 #include "pack/tool/work/interrupt.h"
 #include <fcntl.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -191,7 +190,8 @@ int decompressed_script(struct decompressed *d, const char *name, const char *so
 	if (d->script.said < 0 || pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
 	d->stream = d->script.tar = ends[0];
-	r = spawn_program(argv, (int[]){ends[1], d->script.said}, 2, 0, &d->script.process);
+	r = spawn_program(argv, (int[]){ends[1], d->script.said}, 2, POSIX_SPAWN_SETPGROUP,
+			  &d->script.process);
 	close(ends[1]);
 	if (r == 0)
 		return 0;
@@ -209,8 +209,7 @@ static int end_script(struct script *script, const char *source, struct err *err
 	ssize_t n;
 	int status;
 
-	if (waitpid(script->process, &status, 0) < 0)
-		return -errno;
+	status = spawn_await(script->process);
 	script->process = 0;
 	if (fstat(script->said, &st) < 0)
 		return -errno;
@@ -335,10 +334,8 @@ void decompressed_end(struct decompressed *d)
 {
 	d->settings->open = d->before.open;
 	d->settings->context = d->before.context;
-	if (d->script.process) {
-		kill(d->script.process, SIGKILL);
-		waitpid(d->script.process, NULL, 0);
-	}
+	if (d->script.process)
+		spawn_kill(d->script.process);
 	scope_close(&d->script.said);
 	scope_close(&d->script.tar);
 }

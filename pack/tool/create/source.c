@@ -286,7 +286,7 @@ static int open_by_script(struct create_source *source, struct decompressed *d, 
 	foreign->image_key = asked.image_key;
 	foreign->label_key = asked.label_key;
 	foreign->name_key = asked.name_key;
-	/* One from the terminal comes to the script as well, which then seems to crash. */
+	/* One that comes to the script as well seems to crash it. */
 	if (r < 0 && interrupt_pending())
 		return EXIT_FAILED;
 	return r == -ENOMSG ? r : cmd_status(source->names[0], r, err);

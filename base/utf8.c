@@ -42,6 +42,29 @@ size_t utf8_decode(const char *data, size_t len, uint32_t *ret)
 	return need;
 }
 
+static size_t decode_any(const char *data, size_t len, uint32_t *ret)
+{
+	size_t n = utf8_decode(data, len, ret);
+
+	if (n == 0)
+		*ret = 0xdc00u | (uint8_t)*data;
+	return n ? n : 1;
+}
+
+int utf8_compare(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	uint32_t left, right;
+	size_t a_at = 0, b_at = 0;
+
+	while (a_at < a_len && b_at < b_len) {
+		a_at += decode_any(a + a_at, a_len - a_at, &left);
+		b_at += decode_any(b + b_at, b_len - b_at, &right);
+		if (left != right)
+			return left < right ? -1 : 1;
+	}
+	return (a_at < a_len) - (b_at < b_len);
+}
+
 size_t utf8_encode(uint32_t code, char ret[static 4])
 {
 	size_t len = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;

@@ -15,6 +15,10 @@ size_t utf8_decode(const char *data, size_t len, uint32_t *ret);
  * above U+10FFFF. */
 size_t utf8_encode(uint32_t code, char ret[static 4]);
 
+/* The order that Python's sorted() gives names, with each byte of no character as U+DC80 to U+DCFF:
+ * less than 0, 0 (the same bytes) or greater. */
+int utf8_compare(const char *a, size_t a_len, const char *b, size_t b_len);
+
 /* Whether a terminal obeys the character instead of showing it: control characters (U+0080 to
  * U+009F, too), and what breaks a line or changes the order of those that are shown. */
 bool utf8_commands(uint32_t code);

@@ -2,6 +2,7 @@
 #include "base/bytes.h"
 #include "base/math.h"
 #include "base/scope.h"
+#include "base/utf8.h"
 #include "pack/options.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -237,13 +238,45 @@ static void note_absent(struct labels_report *report, uint64_t from, uint64_t to
 	report->absent += to - from;
 }
 
+static int compare_beside(const void *left, const void *right, void *dataset)
+{
+	const struct dataset_entry a = dataset_entry(dataset, *(const uint32_t *)left);
+	const struct dataset_entry b = dataset_entry(dataset, *(const uint32_t *)right);
+
+	if (a.parent != b.parent)
+		return a.parent < b.parent ? -1 : 1;
+	return utf8_compare(a.name, a.name_len, b.name, b.name_len);
+}
+
+/* The number of each folder among those beside it. NULL: there is no memory. */
+static uint32_t *number_folders(const struct dataset *dataset)
+{
+	uint32_t count = dataset_entries(dataset), folders = 0;
+	SCOPE_FREE uint32_t *order = malloc(count * sizeof(*order));
+	uint32_t *numbers = calloc(count, sizeof(*numbers));
+
+	if (!order || !numbers) {
+		free(numbers);
+		return NULL;
+	}
+	for (uint32_t e = 1; e < count; e++)
+		if (dataset_entry(dataset, e).kind == FORMAT_DIRECTORY)
+			order[folders++] = e;
+	qsort_r(order, folders, sizeof(*order), compare_beside, (void *)dataset);
+	for (uint32_t i = 1; i < folders; i++)
+		if (dataset_entry(dataset, order[i]).parent ==
+		    dataset_entry(dataset, order[i - 1]).parent)
+			numbers[order[i]] = numbers[order[i - 1]] + 1;
+	return numbers;
+}
+
 int labels_compare(const struct dataset *dataset, struct labels_report *ret)
 {
 	SCOPE(labels_release) struct labels labels = {0};
 	SCOPE_FREE uint32_t *numbers = NULL;
 	struct labels_report report = {0};
 	uint64_t next = 0; /* the label that would follow those with a folder */
-	uint32_t entry, count = dataset_entries(dataset);
+	uint32_t entry;
 	int r = labels_add_dataset(&labels, dataset, "");
 
 	if (r < 0)
@@ -251,18 +284,9 @@ int labels_compare(const struct dataset *dataset, struct labels_report *ret)
 	labels_sort(&labels);
 	report.numbered = labels_count(&labels);
 	if (report.numbered) {
-		/* The number of each folder among those beside it. */
-		numbers = calloc(count, sizeof(*numbers));
+		numbers = number_folders(dataset);
 		if (!numbers)
 			return -ENOMEM;
-		for (uint32_t e = 1, parent = UINT32_MAX, number = 0; e < count; e++) {
-			const struct dataset_entry beside = dataset_entry(dataset, e);
-
-			number = beside.parent == parent ? number : 0;
-			parent = beside.parent;
-			numbers[e] = number;
-			number += beside.kind == FORMAT_DIRECTORY;
-		}
 	}
 	for (size_t i = 0, before = 0; i < labels_count(&labels); i++) {
 		const struct label *row = labels_row(&labels, i);

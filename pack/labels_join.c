@@ -1,6 +1,7 @@
 #include "pack/labels_join.h"
 #include "base/bytes.h"
 #include "base/scope.h"
+#include "base/utf8.h"
 #include "pack/dataset_internal.h"
 #include "pack/options.h"
 #include "pack/xxh3.h"
@@ -104,8 +105,7 @@ static int label_compare_by_label(const void *left, const void *right, void *set
 	const struct label_class *a = left, *b = right;
 	int r = label_compare_above(set, a, b);
 
-	if (r == 0)
-		r = (a->label > b->label) - (a->label < b->label);
+	r = r ? r : (a->label > b->label) - (a->label < b->label);
 	return r ? r : label_compare_names(set, a, b);
 }
 
@@ -114,8 +114,7 @@ static int label_compare_by_name(const void *left, const void *right, void *set)
 	const struct label_class *a = left, *b = right;
 	int r = label_compare_above(set, a, b);
 
-	if (r == 0)
-		r = label_compare_names(set, a, b);
+	r = r ? r : label_compare_names(set, a, b);
 	return r ? r : (a->label > b->label) - (a->label < b->label);
 }
 
@@ -319,12 +318,13 @@ static int look_at_order(struct label_set *set, bool *ret)
 	*ret = true;
 	for (size_t i = 1; r == 0 && i < label_class_count(&set->by_name); i++) {
 		const struct label_class *a = &all[i - 1], *b = &all[i];
-		bool same = label_compare_names(set, a, b) == 0;
+		int order = utf8_compare(label_class_name(set, a), a->name,
+					 label_class_name(set, b), b->name);
 
 		if (label_compare_above(set, a, b) != 0 || a->label == b->label)
 			continue;
-		*ret &= !same && a->label < b->label;
-		if (same && !a->made_up && !b->made_up)
+		*ret &= order < 0 && a->label < b->label;
+		if (order == 0 && !a->made_up && !b->made_up)
 			r = add_dispute(set, a, b);
 	}
 	return r;

@@ -9,6 +9,7 @@
  * and all records decide, once they are known. */
 #include "base/math.h"
 #include "base/scope.h"
+#include "base/utf8.h"
 #include "pack/foreign/tree_internal.h"
 #include <inttypes.h>
 #include <string.h>
@@ -64,7 +65,8 @@ static bool same_folder(struct foreign_text a, struct foreign_text b, size_t a_l
 }
 
 /* Whether folders beside each other come in the order of their labels, each with one. The rows are
- * sorted, so that those of a class follow each other. */
+ * sorted by their bytes, so that those of a class follow each other. Where that is not the order of
+ * ImageFolder, it is none. */
 static bool is_in_order(const struct foreign_tree *tree)
 {
 	const struct tree_row *last = NULL;
@@ -78,7 +80,8 @@ static bool is_in_order(const struct foreign_tree *tree)
 		before = last ? class_of(tree, last) : (struct foreign_text){0};
 		if (last && row->label != last->label &&
 		    (same_folder(class, before, class.len, before.len) ||
-		     (row->label < last->label &&
+		     ((row->label < last->label ||
+		       utf8_compare(before.data, before.len, class.data, class.len) > 0) &&
 		      same_folder(class, before, name_at(class), name_at(before)))))
 			return false;
 		last = row;

@@ -1,8 +1,8 @@
 /* The paths of files in foreign formats: what the record says, or what is made up. */
-#include "base/bytes.h"
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "base/utf8.h"
 #include "pack/foreign/tree_internal.h"
 #include "pack/image_kind.h"
 #include "pack/made_names.h"
@@ -42,8 +42,8 @@ void tree_choose_folders(struct foreign_tree *tree)
 	bool sorted = true;
 
 	for (size_t i = 1; sorted && i < tree_class_count(tree); i++)
-		sorted = bytes_compare(names[i - 1].data, names[i - 1].len, names[i].data,
-				       names[i].len) < 0;
+		sorted = utf8_compare(names[i - 1].data, names[i - 1].len, names[i].data,
+				      names[i].len) < 0;
 	tree->style.asked = choice != FOREIGN_FOLDERS_AUTO;
 	tree->style.numbered =
 		choice == FOREIGN_FOLDERS_NUMBERS || (choice == FOREIGN_FOLDERS_AUTO && !sorted);

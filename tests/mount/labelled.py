@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import pickle
 import tarfile
 import zipfile
@@ -34,7 +35,7 @@ def number(data):
 def listed(place, names):
     if names is None:
         return []
-    (place / "names.txt").write_text("".join(f"{name}\n" for name in names))
+    (place / "names.txt").write_bytes(os.fsencode("".join(f"{name}\n" for name in names)))
     return [f"--classes={place}/names.txt"]
 
 

@@ -193,6 +193,20 @@ def test_a_class_is_one_folder_also_where_a_list_or_records_name_it(place, write
     assert tree(path, *options) == ["cd_dvd", "cd_rom"]
 
 
+@pytest.mark.parametrize("write, text", [(write_tfds, os.fsdecode), (write_slim, bytes)],
+                         ids=["list", "records"])
+def test_names_that_are_no_utf8_have_the_numbers_of_python(place, write, text):
+    """In GBK. The bytes of 'mould' are also a character of UTF-8, which Python sorts first."""
+    dog, mould = b"\xb9\xb7", b"\xc4\xa3"
+    assert dog < mould and os.fsdecode(dog) > os.fsdecode(mould)
+    wanted = dict(images([0, 1]))
+    path, options = write(place, list(wanted.items()), [text(dog), text(mould)])
+    assert SAID not in check(path, wanted, *options)
+    assert SAID in check(path, wanted, *options, "--class-folders=names")
+    path, options = write(place, list(wanted.items()), [text(mould), text(dog)])
+    assert SAID not in check(path, wanted, *options)
+
+
 def test_images_without_a_label_among_others_are_said(place, mount):
     path = tfrecord.write(place / "x.tfrecord", [
         {"image": JPEG, "label": 3}, {"image": JPEG}, {"image": JPEG, "label": -1}])

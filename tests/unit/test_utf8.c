@@ -94,3 +94,30 @@ TEST(names_are_shown_in_octal_where_they_would_command)
 	assert_string_equal(shown.data,
 			    "a\\000\\033[m\\377\\342\\200\\256x\\342\\201\\246\xe2\x82\xac");
 }
+
+TEST(names_have_the_order_of_python)
+{
+	/* [os.fsencode(name) for name in sorted(map(os.fsdecode, NAMES))] */
+	static const char *const sorted[] = {"",
+					     "a",
+					     "ab",
+					     "\xc3\xa9",
+					     "\xe7\x8b\x97",
+					     "\xb9",
+					     "\xb9\xb7",
+					     "\xc3",
+					     "\xc3z",
+					     "\xed\xb2\x80",
+					     "\xff",
+					     "\xef\xbc\xa1",
+					     "\xf0\x9f\x98\x80"};
+	int count = sizeof(sorted) / sizeof(*sorted);
+
+	for (int i = 0; i < count; i++)
+		for (int j = 0; j < count; j++) {
+			int order = utf8_compare(sorted[i], strlen(sorted[i]), sorted[j],
+						 strlen(sorted[j]));
+
+			assert_int_equal((order > 0) - (order < 0), (i > j) - (i < j));
+		}
+}

@@ -93,6 +93,12 @@ static int tell_labels(struct foreign_tree *tree, struct err *err)
 		foreign_tree_note(tree, NOTICE("{} images have no label, and are in images, which "
 					       "is one more class to ImageFolder",
 					       tree->unlabelled));
+	tree->style.only_names = tree->only_named;
+	if (tree->only_named && tree->most_label >= 0)
+		foreign_tree_note(tree,
+				  NOTICE("images with only the name of a class, where others have "
+					 "its label: one class is two if both have it: {}",
+					 tree->only_named));
 	if (tree->odd)
 		foreign_tree_note(tree,
 				  NOTICE("{} records have a label below -1, which is taken as none",

@@ -57,6 +57,7 @@ struct foreign_tree {
 	uint64_t made_up;	   /* files whose names are: pack/made_names.h */
 	int64_t most_label;	   /* of all files; -1: none has one */
 	uint64_t classed;	   /* files with a class or a label */
+	uint64_t only_named;	   /* of these, with a class and no label */
 	uint64_t unlabelled;	   /* files with neither */
 	uint64_t odd;		   /* files with labels below -1 */
 	uint64_t named;		   /* files with a name, or a path */

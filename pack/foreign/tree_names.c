@@ -204,7 +204,7 @@ static int add_class(struct foreign_tree *tree, const struct foreign_file *file,
 	else
 		tree->unlabelled++;
 	tree->odd += file->label < -1 && file->label != FOREIGN_NO_LABEL;
-	tree->style.only_names |= file->label < 0 && name.data && !file->class_is_path;
+	tree->only_named += file->label < 0 && name.data && !file->class_is_path;
 	if (file->label < 0)
 		return name.data ? add_class_name(tree, file, name, err)
 				 : buf_adds(&tree->paths, "images");

@@ -314,6 +314,14 @@ def test_webdataset_is_no_plain_tar_since_its_first_sample_has_no_class(place, m
     assert "1 of 3 samples have no class" in mounted.said
 
 
+def test_labels_and_names_of_classes_in_one_tar_are_said(place, mount):
+    """As of two tars of a set: who calls a class what, no one knows."""
+    foreign.write_tar(place / "x.tar", {"0.jpg": JPEG + b"0", "0.cls": b"0", "1.jpg": JPEG + b"1",
+                                        "1.cls": b"cat", "2.jpg": JPEG + b"2", "2.cls": b"cat"})
+    assert ("x.tar: images with only the name of a class, where others have its label: one class "
+            "is two if both have it: 2") in mount(place / "x.tar").said
+
+
 def test_a_class_far_behind_in_a_tar_is_named(place):
     path = place / "x.tar"
     foreign.write_tar(path, {**{f"{i:04}.jpg": JPEG for i in range(1001)}, "1000.cls": b"1"})

@@ -90,3 +90,13 @@ bool option_is_of_content(const struct option_line *line)
 
 	return option_changes_bytes(line) || is_one_of(line, names);
 }
+
+int options_made_with(const char *options, size_t len, bool unchecked, struct buf *ret)
+{
+	struct option_line line;
+
+	for (const char *at = options, *end = at + len; options_next(&at, end, &line);)
+		if (!unchecked || option_is_of_content(&line))
+			buf_addf(ret, "%.*s\n", (int)line.len, line.text);
+	return buf_adds(ret, "");
+}

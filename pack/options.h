@@ -25,3 +25,7 @@ bool option_changes_bytes(const struct option_line *line);
 /* Whether a line says which files there are or what they hold. The others, as that of the base of a
  * delta, are of one pack alone. */
 bool option_is_of_content(const struct option_line *line);
+
+/* Appends the lines that say what a dataset was made with: all, but where `unchecked` says that
+ * some are of an index of another format. 0 or -ENOMEM. */
+int options_made_with(const char *options, size_t len, bool unchecked, struct buf *ret);

@@ -914,6 +914,15 @@ def test_info_of_plain_classes_has_no_splits(src, pack):
     assert b"3, 2 files, 1 a class, 1 empty\n" in run("info", pack).stdout
 
 
+def test_info_shows_no_keys_of_an_index_as_options(src, tmp_path):
+    write(src / "a/1.jpg", b"x")
+    with tarfile.open(tmp_path / "x.tar", "w") as tar:
+        tar.add(src / "a", "a")
+    for source in (src, tmp_path / "x.tar"):
+        assert b"options        none that shape the content\n" in run("info", source).stdout
+        assert json.loads(run("info", "--json", source).stdout)["options"] == ""
+
+
 def test_info_shows_no_control_characters_of_names(src, pack):
     """U+009B is to a terminal what ESC [ is."""
     for name in ("\x1b[31mred", "a\u009b31mred"):

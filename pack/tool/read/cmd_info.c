@@ -111,9 +111,9 @@ static void print_images(const struct summary *summary)
 }
 
 /* Prints "name=value" lines, one below the other. */
-static void print_options(const struct dataset_info *info)
+static void print_options(const struct buf *options)
 {
-	const char *at = info->options, *end = at + info->options_len;
+	const char *at = options->data, *end = at + options->len;
 	struct option_line line;
 
 	if (at == end)
@@ -159,7 +159,7 @@ static void print_text(const char *path, const struct dataset_info *info,
 	print_aliases(summary);
 	print_classes(summary);
 	print_images(summary);
-	print_options(info);
+	print_options(&summary->options);
 	if (summary->not_resized)
 		printf("%-14s %s larger than these options ask for\n", "not resized",
 		       count_noun(summary->not_resized, "image", count));

@@ -12,6 +12,7 @@
 #include "base/size.h"
 #include "pack/image_kind.h"
 #include "pack/labels.h"
+#include "pack/options.h"
 #include "pack/tool/image/check.h"
 #include "pack/tool/image/image.h"
 #include "pack/tool/read/listing.h"
@@ -73,12 +74,16 @@ static int add_head(const struct server *server, const struct serve_open *asked,
 	SCOPE(labels_release) struct labels labels = {0};
 	SCOPE(classes_release) struct classes classes = {0};
 	SCOPE(summary_release) struct summary summary = {0};
+	SCOPE(buf_release) struct buf made_with = BUF_INIT;
 	struct dataset *dataset = server->dataset;
 	const struct dataset_info *info = dataset_info(dataset);
 	bool wanted = asked->parts & SERVE_SUMMARY;
 	struct json json = json_begin(to);
 	int r = labels_add_dataset(&labels, dataset, "");
 
+	if (r == 0)
+		r = options_made_with(info->options, info->options_len,
+				      dataset_is_unchecked(dataset), &made_with);
 	if (r == 0)
 		r = classes_new(dataset, &classes);
 	if (r == 0 && wanted)
@@ -88,7 +93,7 @@ static int add_head(const struct server *server, const struct serve_open *asked,
 	labels_sort(&labels);
 	json_object(&json, NULL);
 	json_string(&json, "id", info->id);
-	json_bytes(&json, "made_with", info->options, info->options_len);
+	json_bytes(&json, "made_with", made_with.data, made_with.len);
 	json_bool(&json, "delta", dataset_is_delta(dataset));
 	json_u64(&json, "left_out", dataset_left_out(dataset));
 	json_bool(&json, "unchecked", dataset_is_unchecked(dataset));

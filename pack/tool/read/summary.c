@@ -206,6 +206,7 @@ int classes_sizes(const struct classes *classes, const struct class_split *split
 
 void summary_release(struct summary *summary)
 {
+	buf_release(&summary->options);
 	classes_release(&summary->classes);
 	free(summary->class_sizes);
 	*summary = (struct summary){0};
@@ -296,10 +297,14 @@ static int measure_files(struct dataset *dataset, struct summary *summary)
 int summary_new(struct dataset *dataset, struct summary *ret)
 {
 	SCOPE(summary_release) struct summary summary = {0};
+	const struct dataset_info *info = dataset_info(dataset);
 	struct classes *classes = &summary.classes;
 	uint64_t files = 0, jumps = 0, end = 0;
-	int r = classes_new(dataset, classes);
+	int r = options_made_with(info->options, info->options_len, dataset_is_unchecked(dataset),
+				  &summary.options);
 
+	if (r == 0)
+		r = classes_new(dataset, classes);
 	if (r < 0)
 		return r;
 	summary.class_sizes = calloc(classes->split_count, sizeof(*summary.class_sizes));
@@ -431,7 +436,7 @@ void summary_json(const struct dataset_info *info, const struct summary *summary
 	}
 	json_end(json);
 	json_u64(json, "other_files", summary->images[IMAGE_UNKNOWN].count);
-	json_bytes(json, "options", info->options, info->options_len);
+	json_bytes(json, "options", summary->options.data, summary->options.len);
 	if (summary->not_resized)
 		json_u64(json, "not_resized", summary->not_resized);
 	json_double(json, "fragmentation", summary->fragmentation);

@@ -70,6 +70,7 @@ struct summary_images {
 
 struct summary {
 	char content_id[FORMAT_ID_TEXT];
+	struct buf options; /* lines: options_made_with() */
 	struct classes classes;
 	struct class_sizes *class_sizes;	   /* of each split */
 	struct summary_images images[IMAGE_KINDS]; /* IMAGE_UNKNOWN: everything else */

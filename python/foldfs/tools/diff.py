@@ -301,10 +301,7 @@ class Diff:
                          f"{'is' if self.damaged == 1 else 'are'} damaged; 'foldpack verify' says "
                          "more", DAMAGED)
         options = self.about["made_with"].rstrip("\n").replace("\n", " ")
-        # A line that the index of another format has.
-        is_pack = "\nchecksums=" not in self.about["made_with"]
-        if (self.found and options and is_pack and len(self.packs) == 1 and
-                not self.about["delta"]):
+        if self.found and options and len(self.packs) == 1 and not self.about["delta"]:
             self.command.notice(f"{right}: made with {options}: what that changed or left out is "
                                 "not the same")
         what = count(len(self.found), "difference") if self.found else "no difference"

@@ -18,7 +18,7 @@ import pytest
 
 import foldfs
 import gate
-from foldfs import (BUILD, FOLDPACK, NOBODY, PHOTOS, as_user, has_photos, is_root,
+from foldfs import (BUILD, FOLDPACK, NOBODY, PHOTOS, as_user, has_photos, is_root, needs,
                     small_filesystem)
 from trees import HOSTILE_NAMES, write
 
@@ -778,6 +778,17 @@ def test_a_full_disk_is_said_where_nobody_knows_what_is_needed(src, tmp_path):
             done = run("create", *words, small / "x.lmdb", status=1)
             assert said in done.err
             assert os.listdir(small) == []
+
+
+@needs("strace")
+@pytest.mark.parametrize("error, text", [("EDQUOT", "Disk quota exceeded"),
+                                         ("ENOSPC", "No space left on device")])
+def test_a_quota_or_a_disk_without_any_room_is_said_with_the_way_out(src, pack, error, text):
+    write(src / "1", b"x")
+    done = foldfs.run("strace", "-qqf", "-o", "/dev/null", "-e", f"inject=pwrite64:error={error}",
+                      FOLDPACK, "create", src, pack, status=1)
+    assert f"{pack}: write: {text}; make room, or choose another place for PACK\n" in done.err
+    nothing_left(pack)
 
 
 # --- damaged and foreign packs ----------------------------------------------------------

@@ -18,6 +18,9 @@ static const char *way_out(const struct create *create, int error)
 			       ? ": 'ulimit -f' or the filesystem allows no larger one"
 			       : ": 'ulimit -f' or the filesystem allows no larger one; "
 				 "--shard-size makes several";
+	case -ENOSPC: /* before there is a builder */
+	case -EDQUOT:
+		return "; make room, or choose another place for PACK";
 	case -ESTALE:
 	case -EPROTONOSUPPORT:
 		return "; --force without --resume starts again";

@@ -20,7 +20,7 @@ import pytest
 
 import limits
 import trees
-from foldfs import FOLDPACK, MIB, run
+from foldfs import FOLDPACK, MIB, PATIENCE, run
 from trees import noise, write
 
 # Whole seconds: what all formats of tar(1) hold.
@@ -227,6 +227,17 @@ def test_a_file_of_nothing_but_holes_is_bad(pack, tmp_path):
     done = create(tmp_path / "x.tar", pack, "--on-bad=skip", status=4)
     assert "sparse: a sparse file with over 16 GiB of holes" in done.err
     assert listed(pack) == []
+
+
+def test_a_pipe_is_not_read_where_the_pack_exists(src, pack):
+    """Who has written into it for hours cannot do so again."""
+    write(src / "a/1.jpg", b"x")
+    create(src, pack)
+    with subprocess.Popen([FOLDPACK, "create", "-", pack], stdin=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        assert process.wait(PATIENCE) == 1
+        assert process.stderr.read().decode() == (
+            f"foldpack: {pack}: exists; --force replaces it\n")
 
 
 # --- options ------------------------------------------------------------------------------

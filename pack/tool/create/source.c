@@ -8,6 +8,7 @@
 #include "pack/environment.h"
 #include "pack/foreign/unsupported.h"
 #include "pack/tool/create/decompressed.h"
+#include "pack/tool/create/target.h"
 #include "pack/tool/work/interrupt.h"
 #include <fcntl.h>
 #include <pthread.h>
@@ -341,8 +342,13 @@ static int open_source_folder(struct create_source *source, struct decompressed 
 	return EXIT_DONE;
 }
 
+/* All of it is read before the pack is begun, and cannot be read again. */
 static int open_stream(struct create_source *source, struct decompressed *d)
 {
+	const struct create_options *options = source->options;
+
+	if (!options->force && !options->resume && target_replaceable(source->pack))
+		return log_fail(EXIT_FAILED, "%s: exists; --force replaces it", source->pack);
 	source->flaws->stream = true;
 	d->stream = source->root;
 	interrupt_catch();

@@ -41,27 +41,36 @@ int64_t call_find_text(const struct call *call, int from, const char *text, enum
 	return ret->error;
 }
 
+/* Whether no path, or NULL, means the descriptor. From Linux 6.11 on, AT_EMPTY_PATH is for NULL,
+ * too, in calls that tell attributes. */
+static bool is_descriptor(const struct call *call, int from, bool null)
+{
+	if (null && call->row->fixed & NULL_PATH)
+		return from != AT_FDCWD;
+	return call->empty && (!null || call->row->known & AT_STATX_SYNC_TYPE);
+}
+
 int64_t call_find_path(const struct call *call, int fd, int path, enum follow follow,
 		       struct resolved *ret)
 {
 	int from = fd == NO ? AT_FDCWD : (int)call_argument(call, fd), r = 0;
+	bool null = path != NO && !call_argument(call, path);
 	char text[PATH_MAX] = "";
 
 	if (path == NO && from == AT_FDCWD)
 		return PASS; /* no descriptor */
-	if (path != NO && call_argument(call, path))
+	if (path != NO && !null)
 		r = job_read_text(call->pid, call_argument(call, path), text, sizeof(text));
 	if (r == -ERANGE)
 		return ret->error = -ENAMETOOLONG;
 	if (r < 0)
-		return ret->error = job_is_short(r) ? r : 0, call_unread(r);
+		return ret->error = job_is_short(r) || r == -EFAULT ? r : 0, call_unread(r);
 	if (*text)
 		return call_find_text(call, from, text, follow, ret);
-	if (path == NO || call->empty ||
-	    (call->row->fixed & NULL_PATH && !call_argument(call, path)))
+	if (path == NO || is_descriptor(call, from, null))
 		*ret = resolve_open(&call->answers->resolver, call->pid, from);
 	else
-		ret->error = call_argument(call, path) ? -ENOENT : -EFAULT; /* as the kernel */
+		ret->error = null ? -EFAULT : -ENOENT; /* as the kernel */
 	return ret->inside ? ret->error : PASS;
 }
 

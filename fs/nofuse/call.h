@@ -87,5 +87,5 @@ int64_t call_give(const struct call *call, uint64_t address, const void *bytes, 
 
 /* Calls that would change something, execute or watch it: the errors that a read-only mount gives,
  * or others where it could do it. */
-call_fn refuse_change, refuse_times, refuse_truncate, refuse_making, refuse_socket, refuse_removal,
-	refuse_rename, refuse_link, refuse_execution, refuse_watch, enter_folder;
+call_fn refuse_change, refuse_times, refuse_truncate, refuse_making, refuse_symlink, refuse_socket,
+	refuse_removal, refuse_rename, refuse_link, refuse_execution, refuse_watch, enter_folder;

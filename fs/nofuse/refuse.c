@@ -90,6 +90,17 @@ int64_t refuse_making(struct call *call)
 	return refuse_new(call_find(call, FOLLOW_NEVER), &call->to, call->row->fixed);
 }
 
+/* The kernel takes the target first, and finds what is wrong with it. */
+int64_t refuse_symlink(struct call *call)
+{
+	char target[PATH_MAX];
+	int r = job_read_text(call->pid, call_argument(call, 0), target, sizeof(target));
+
+	if (r < 0)
+		return call_unread(r);
+	return *target ? refuse_making(call) : PASS;
+}
+
 /* A local socket makes its name. */
 int64_t refuse_socket(struct call *call)
 {

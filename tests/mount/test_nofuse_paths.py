@@ -386,6 +386,23 @@ for rights in (0, 1):  # PROT_NONE, PROT_READ
     room = libc.mmap(None, ctypes.c_size_t(8192), 3, 0x22, -1, ctypes.c_long(0))
     libc.mprotect(ctypes.c_void_p(room), 8192, rights)
     print(libc.statfs((top + "/file").encode(), ctypes.c_void_p(room)), ctypes.get_errno(), end=" ")
+text = libc.mmap(None, ctypes.c_size_t(12288), 3, 0x22, -1, ctypes.c_long(0))
+libc.munmap(ctypes.c_void_p(text + 8192), 4096)
+ctypes.memset(text, ord("a"), 8192)
+ctypes.memset(text, ord("/"), 1)
+ctypes.memset(text + 8190, ord("/"), 1)
+st = ctypes.create_string_buffer(144)
+file, new = (top + "/file").encode(), (top + "/new").encode()
+for address in (1, -1, room, text + 8192, text + 8190, text):
+    path = ctypes.c_void_p(address)
+    libc.mprotect(ctypes.c_void_p(room), 8192, 0)
+    for call, *words in (("open", path, 0), ("openat", -100, path, 0), ("__xstat", 1, path, st),
+                         ("__lxstat", 1, path, st), ("__fxstatat", 1, -100, path, st, 0),
+                         ("symlink", path, new), ("link", path, new), ("link", file, path),
+                         ("rename", path, file), ("rename", file, path)):
+        print(getattr(libc, call)(*words), ctypes.get_errno(), end=" ")
+own = os.open(file, os.O_RDONLY)
+print(libc.syscall(439, own, None, 4, 0x1000), ctypes.get_errno(), end=" ")  # faccessat2
 for flags in (os.O_RDONLY, os.O_DIRECTORY, os.O_NOFOLLOW | os.O_NONBLOCK):
     at = os.open(top + "/folder", flags)
     print(hex(fcntl.fcntl(at, fcntl.F_GETFL)), end=" ")
@@ -397,7 +414,8 @@ print([libc.utimensat(-100, (top + name).encode(), omit, 0) for name in ("/file"
 def test_arguments_are_judged_as_the_kernel_does(small, point):
     said = in_job(small[1], point, WRONG).out
     assert said == run(sys.executable, "-c", WRONG, small[0]).out
-    assert said.count("EINVAL") == 7 and said.count("E2BIG") == 2 and said.count("-1 14") == 2
+    assert said.count("EINVAL") == 7 and said.count("E2BIG") == 2
+    assert said.count("-1 14 ") == 2 + 50 + 1 and said.count("-1 36 ") == 10  # EFAULT, ENAMETOOLONG
 
 
 # --- limits -----------------------------------------------------------------------------------

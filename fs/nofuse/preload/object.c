@@ -32,6 +32,7 @@
 #define STRAIGHT (0x2 | 0x4) /* openat2(2): RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS */
 #define LEAVES	 (O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_LARGEFILE | O_DIRECTORY | O_NOFOLLOW)
 #define ROOM	 4096 /* PATH_MAX */
+#define PIECE	 4096 /* memory is mapped by so much, or by a multiple */
 
 extern char **environ __attribute__((weak));
 int *__errno_location(void) __attribute__((weak));
@@ -150,18 +151,38 @@ unsigned long object_mark(void)
 
 /* --- what is elsewhere ----------------------------------------------------------------------- */
 
+/* Whether the kernel could read eight bytes around an address: it does before it finds that it is
+ * not told what to do with them. */
+static bool is_readable(const char *at)
+{
+	const char *word = at - (unsigned long)at % 8;
+
+	return word && object_call(0, __NR_rt_sigprocmask, -1, word, NULL, 8) != -EFAULT;
+}
+
+static bool needs_thought(const char *at)
+{
+	bool ends = !*at || *at == '/' || *at == '.';
+
+	return (*at == '/' && at[-1] == '/') || (ends && at[-1] == '.' && at[-2] == '/');
+}
+
 /* Whether a path says so: it is absolute, has nothing that needs thought, and is not below that of
- * the folder. */
+ * the folder. One that cannot be read to its end does not. */
 static bool is_far(const char *path)
 {
-	size_t same = 0;
+	size_t same = 0, len = 0;
 
-	if (!path || *path != '/' || !object_mark())
+	if (!object_mark())
 		return false;
-	for (const char *at = path; *at; at++)
-		if (*at == '/' &&
-		    (at[1] == '/' || (at[1] == '.' && (!at[2] || at[2] == '/' || at[2] == '.'))))
+	do {
+		const char *at = path + len;
+		bool new = !len || (unsigned long)at % PIECE == 0;
+
+		if (len == ROOM || (new && !is_readable(at)) ||
+		    (len ? needs_thought(at) : *at != '/'))
 			return false;
+	} while (path[len++]);
 	while (job.path[same] && path[same] == job.path[same])
 		same++;
 	return job.path[same] || (path[same] && path[same] != '/');

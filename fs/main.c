@@ -247,6 +247,7 @@ static void wait_for_other_jobs(struct program *program)
 	const struct timespec look = {.tv_nsec = 100000000};
 	uint64_t watch = 0;
 	bool logged = false;
+	int signo;
 
 	while (!mountpoint_close(&program->mountpoint)) {
 		if (clock_ns() >= watch)
@@ -255,7 +256,8 @@ static void wait_for_other_jobs(struct program *program)
 			log_notice("%s: another foldfs runs a command over this mount: waiting",
 				   program->mountpoint.path);
 		logged = true;
-		if (sigtimedwait(&program->signals, NULL, &look) > 0)
+		signo = sigtimedwait(&program->signals, NULL, &look);
+		if (signo > 0 && signo != SIGCHLD)
 			return;
 	}
 }

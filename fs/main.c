@@ -28,7 +28,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #define LEFTOVERS 5 /* seconds that processes may use the mount after COMMAND has ended */
@@ -112,23 +111,6 @@ static int mount_somewhere(struct program *program, struct err *err)
 }
 
 /* --- until the end --------------------------------------------------------------------------- */
-
-/* Without a mount, children of COMMAND become this thread's. Others have programs for credentials,
- * which they wait for. */
-static void reap_command(struct program *program)
-{
-	pid_t command = program->command.pid, pid;
-	int how;
-
-	do
-		pid = command ? waitpid(program->nofuse ? -1 : command, &how, WNOHANG | __WNOTHREAD)
-			      : 0;
-	while (pid > 0 && pid != command);
-	if (pid <= 0)
-		return;
-	program->command.pid = 0;
-	program->status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
-}
 
 /* The seconds after which it is to be called again. */
 static uint64_t watch_storage(struct program *program)
@@ -222,20 +204,13 @@ static void wait_for_end(struct program *program)
 				return;
 			break;
 		case SIGCHLD:
-			reap_command(program);
+			/* Without a mount, children of COMMAND become this thread's. */
+			command_reap(&program->command, program->nofuse != NULL, &program->status);
 			break;
 		default:
-			if (with_command) {
-				/* The terminal sends its signals to the command too, except SIGHUP,
-				 * which only the leader of the session gets. SESSION_ENDED from
-				 * this process is not for the command. */
-				bool by_terminal =
-					info.si_code == SI_KERNEL &&
-					(info.si_signo != SIGHUP || getsid(0) != getpid());
-
-				if (!by_terminal && info.si_pid != getpid())
-					kill(program->command.pid, info.si_signo);
-			} else if (may_end(program) && !begin_grace(program, info.si_signo))
+			if (with_command)
+				command_signal(&program->command, &info);
+			else if (may_end(program) && !begin_grace(program, info.si_signo))
 				return;
 		}
 	}

@@ -42,7 +42,9 @@ int command_fork(struct command *command, char *const argv[], const sigset_t *si
 		return pid;
 	if (pid == 0)
 		exec_command(gate, argv, signals, limits, first, context);
-	*command = (struct command){.pid = pid, .gate = gate};
+	*command = (struct command){.pid = pid, .gate = gate, .witness = WITNESS_NONE};
+	/* Later than COMMAND, which is to get all that this one notes; without it, some twice. */
+	witness_start(signals, &command->witness);
 	return 0;
 }
 
@@ -59,5 +61,38 @@ void command_cancel(struct command *command)
 		return;
 	close(command->gate);
 	waitpid(command->pid, NULL, 0);
+	witness_release(&command->witness);
 	*command = COMMAND_NONE;
+}
+
+/* The terminal sends its signals to COMMAND too, except SIGHUP, which only the leader of the
+ * session gets. What this process sends itself is not for COMMAND. */
+void command_signal(const struct command *command, const siginfo_t *info)
+{
+	bool by_terminal =
+		info->si_code == SI_KERNEL && (info->si_signo != SIGHUP || getsid(0) != getpid());
+
+	if (!by_terminal && info->si_pid != getpid() &&
+	    (!witness_saw(&command->witness, info->si_signo) || getpgid(command->pid) != getpgrp()))
+		kill(command->pid, info->si_signo);
+}
+
+/* Threads wait for children of their own. */
+bool command_reap(struct command *command, bool all, int *ret_status)
+{
+	pid_t pid;
+	int how;
+
+	do {
+		pid = command->pid ? waitpid(all ? -1 : command->pid, &how, WNOHANG | __WNOTHREAD)
+				   : 0;
+		if (pid > 0 && pid == command->witness.pid)
+			command->witness.pid = 0;
+	} while (pid > 0 && pid != command->pid);
+	if (pid <= 0)
+		return false;
+	witness_release(&command->witness);
+	command->pid = 0;
+	*ret_status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+	return true;
 }

@@ -1200,10 +1200,11 @@ def running_jobs(bulk, place, count):
         command = next(pid for pid, words in foldfs.children(server).items()
                        if b"import os" in words[2])
         time.sleep(chance.uniform(0, 0.2))
-        wait_until(lambda: len(running.processes()) > 3)
-        workers = set(running.processes()) - {guard, server, command}
+        workers = lambda: {pid for pid, words in running.processes().items()
+                           if words.startswith(os.fsencode(sys.executable))} - {command}
+        wait_until(workers)
         yield running, folder, {"guard": guard, "server": server, "command": command,
-                                "worker": chance.choice(sorted(workers))}
+                                "worker": chance.choice(sorted(workers()))}
 
 
 @foldfs.kills(1)

@@ -1,16 +1,18 @@
 """What signals do to a job of --no-fuse: no call of it that foldfs answers ends by one, and calls
 that wait for something else do, as they do anywhere."""
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-import trees
-from foldfs import ROOT, needs, run
+import foldfs
+from foldfs import FOLDFS, PATIENCE, ROOT, needs, run
 from test_nofuse import in_job, job, listeners  # noqa: F401  (a fixture)
 
 PROGRAMS = Path(__file__).with_name("signal_programs")
@@ -29,6 +31,64 @@ def elsewhere(place):
     (place / "other/folder/below").write_text("more")
     os.mkfifo(place / "other/fifo")
     return place / "other"
+
+
+# --- the command gets each signal once --------------------------------------------------------
+
+COUNT = """
+import os, signal
+read, write = os.pipe()
+os.set_blocking(write, False)
+signal.set_wakeup_fd(write)
+signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+signal.signal(signal.SIGUSR2, lambda *_: None)
+signal.signal(signal.SIGTERM, lambda *_: os._exit(os.read(read, 99).count(signal.SIGUSR2)))
+print("ready", flush=True)
+while True:
+    signal.pause()
+"""
+SENT = {
+    "to the group": lambda group: os.killpg(group, signal.SIGUSR2),
+    "to the group after another": lambda group: [
+        os.killpg(group, number) for number in (signal.SIGUSR1, signal.SIGUSR2)],
+    "to each of all": lambda group: send(members(group)),
+    "to foldfs": lambda group: send([group]),
+    "to the server": lambda group: send(members(group, "foldfs ") - {group}),
+    "to those of its name": lambda group: send(members(group, ".*foldfs")),
+    "to those with its words": lambda group: send(members(group, ".*signal.pause")),
+    "to the command": lambda group: send(members(group, "python"))}
+
+
+def members(group, known_by=""):
+    """Processes by what their name and words match."""
+    found = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{pid}/cmdline").read_text().replace("\n", " ")
+            if os.getpgid(int(pid)) == group and \
+                    re.match(known_by, " ".join([*foldfs.names([pid]), words])):
+                found.add(int(pid))
+    return found
+
+
+def send(pids):
+    for pid in sorted(pids):
+        os.kill(pid, signal.SIGUSR2)
+
+
+@pytest.mark.parametrize("sent", SENT)
+@pytest.mark.parametrize("words", [[], ["--no-fuse"]], ids=["mount", "without one"])
+def test_the_command_gets_each_signal_once(sent, words, small, point):
+    """Whoever gets it besides, so that a handler that counts is not led astray."""
+    if (sent, words) == ("to the server", []):
+        pytest.skip("there is none")
+    with subprocess.Popen([FOLDFS, "-q", *words, small[1], point, "--", sys.executable, "-c",
+                           COUNT], stdout=subprocess.PIPE, preexec_fn=os.setpgrp) as process:
+        assert process.stdout.readline() == b"ready\n"
+        SENT[sent](process.pid)
+        process.terminate()
+        assert process.wait(PATIENCE) == 1
+        assert not members(process.pid)
 
 
 # --- calls that foldfs answers ----------------------------------------------------------------

@@ -72,6 +72,7 @@
 #define SYS_fsopen     430
 #endif
 #ifndef SYS_file_setattr
+#define SYS_file_getattr 468
 #define SYS_file_setattr 469
 #endif
 

@@ -504,6 +504,7 @@ static const struct row table[] = {
 	{SYS_execveat, refuse_execution, 0, 1, 4, NO, 0, EITHER},
 	{SYS_chdir, enter_folder, NO, 0, NO, NO, 0, 0},
 	{SYS_inotify_add_watch, refuse_watch, NO, 1, NO, NO, 0, 0},
+	{SYS_fanotify_mark, refuse_watch, 3, 4, NO, NO, NULL_PATH, 0},
 	{SYS_name_to_handle_at, refuse_watch, 0, 1, NO, NO, 0, 0},
 	{SYS_mkdirat, refuse_making, 0, 1, NO, NO, true, 0},
 	{SYS_mknodat, refuse_making, 0, 1, NO, NO, false, 0},

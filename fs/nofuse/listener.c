@@ -9,8 +9,8 @@
 /* What opens and lists without calls that a filter sees, or by structures of new calls, which no
  * library needs. */
 static const uint32_t unknown_calls[] = {
-	SYS_io_uring_setup, SYS_setxattrat,    SYS_getxattrat,
-	SYS_listxattrat,    SYS_removexattrat, SYS_file_setattr,
+	SYS_io_uring_setup, SYS_setxattrat,   SYS_getxattrat,	SYS_listxattrat,
+	SYS_removexattrat,  SYS_file_getattr, SYS_file_setattr,
 };
 
 /* Paths are looked up where foldfs is, which must be where the job is. */

@@ -131,6 +131,7 @@ static bool look(const char *folder, struct result *kept, bool first)
 		{CALL(execveat), {HERE, TEXT(file), 0, 0, 0}, 0},
 		{CALL(chdir), {TEXT(below)}, 0},
 		{CALL(inotify_add_watch), {watches, TEXT(below), IN_CREATE}, 0},
+		{CALL(fanotify_mark), {-1, 1, 0x20, HERE, TEXT(file)}, 0},
 		{CALL(name_to_handle_at),
 		 {HERE, TEXT(file), TEXT(&handle_of_file), TEXT(&mount_id), 0},
 		 0},

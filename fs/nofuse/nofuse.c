@@ -353,18 +353,19 @@ static void stop_threads(struct nofuse *nofuse)
 
 static void wait_for_leftovers(const struct nofuse *nofuse, const sigset_t *signals)
 {
-	uint64_t until = clock_ns() + LEFTOVERS * CLOCK_SECOND;
+	uint64_t began = clock_ns();
 	bool logged = false;
 
 	while (!reap() && !nofuse_is_alone(nofuse)) {
 		int signo = sigtimedwait(signals, NULL, &look);
+		int waited = (int)((clock_ns() - began) / CLOCK_SECOND);
 
-		if (clock_ns() >= until || (signo > 0 && signo != SIGCHLD))
+		if (waited >= LEFTOVERS || (signo > 0 && signo != SIGCHLD))
 			break;
-		if (!logged)
+		if (waited && !logged)
 			log_notice("%s: processes that COMMAND left behind have %d s to end",
-				   nofuse->skeleton.path, LEFTOVERS);
-		logged = true;
+				   nofuse->skeleton.path, LEFTOVERS - waited);
+		logged = waited;
 	}
 }
 

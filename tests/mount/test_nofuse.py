@@ -1247,6 +1247,11 @@ def test_what_the_command_leaves_behind_is_ended(small, point):
     assert not os.path.exists(f"/proc/{done.out.strip()}")
 
 
+def test_what_ends_just_after_the_command_is_not_told(small, point):
+    """As the processes do that multiprocessing starts for itself."""
+    assert job(small[1], point, "sh", "-c", "sleep 0.05 >/dev/null 2>&1 &").err == ""
+
+
 @is_root
 def test_the_server_is_in_a_sandbox(small, point):
     """It keeps what the memory of the job takes, and no more."""

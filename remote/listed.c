@@ -1,24 +1,23 @@
-/* A bucket is listed in the order of its keys, a page after the other. A request with a delimiter
- * names the folders at one level in the place of what is in them, and costs no more. So all folders
- * could be asked for by themselves, side by side; but a million folders of one file each would
- * then take a million requests, and not a thousand pages.
+/* A bucket is listed in the order of its keys, a page after the other. Ranges of keys are listed
+ * side by side, where it is known how to part them. Folders tell: a request with a delimiter names
+ * those at one level in the place of what is in them, and costs no more than others.
  *
- * So a folder is asked for without a delimiter first: `deep`. If all of it fits into a page, that
- * was the only request. If not, the page tells how large folders are at each level, and what is
- * behind its last key K is split at its levels. With K = a/b/c/x, this is all of it, with
- * `AFTER_ALL` above all names of a folder:
+ * So a folder's first page is asked for without a delimiter. If it is not the last one, and its
+ * last key K = a/b/c/x is in a folder, the rest is in two parts, with `LAST` above all names of a
+ * folder:
  *
- *	a/b/c/	after a/b/c/x
- *	a/b/	after a/b/c/ AFTER_ALL
- *	a/	after a/b/ AFTER_ALL
- *	""	after a/ AFTER_ALL
+ *	a/	after K		goes on, and is split as this one was
+ *	""	after a/ LAST	is looked at: its folders are named, page by page, and so many of
+ *				them as fill most of a page, as the first page tells, become a range
  *
- * Each goes on page by page, with a delimiter; the folders that it names begin as the first one
- * did. But from the level on at which folders are small, all below it goes on without one. What a
- * server sends that takes no start-after is left out where it has been found: it sends what is at
- * the place to begin behind, too. One that does not, but something before, has another order, of
- * folders say, and what is left out may not have been found. A folder that has a million files
- * itself, and no folders, is a thousand pages one after the other. */
+ * What is beside folders lies in the range of the folder behind it. A range with a page that is in
+ * one folder alone is split, too; others are nearly at their end, and go on. So do those with
+ * folders so small that it would take long to name them, and a look ends where a page names none.
+ * All in all, a request brings three quarters of a page. But a folder that has a million files
+ * itself, and no folders, is a thousand pages one after the other.
+ *
+ * Ranges miss keys where the server has another order, or takes no start-after. What it names shows
+ * that: then all is listed again, page by page. */
 #include "base/name.h"
 #include "base/scope.h"
 #include "remote/bearer.h"
@@ -27,9 +26,10 @@
 #include "remote/response.h"
 #include <string.h>
 
-#define AT_ONCE	  128
-#define SMALL	  16		     /* files of a folder that is not worth a request of its own */
-#define AFTER_ALL "\xf4\x8f\xbf\xbf" /* the last character of Unicode */
+#define AT_ONCE 128
+#define SMALL	4		   /* files of a folder that is not worth being named */
+#define FILLED	75		   /* of a page, by the folders of a range, per cent */
+#define LAST	"\xf4\x8f\xbf\xbf" /* the last character of Unicode */
 
 void chain_free(struct chain *chain)
 {
@@ -37,6 +37,7 @@ void chain_free(struct chain *chain)
 		return;
 	free(chain->prefix);
 	free(chain->after);
+	free(chain->until);
 	free(chain->token);
 	free(chain->url);
 	free(chain->mark);
@@ -54,17 +55,28 @@ static void push_chain(struct walk *walk, struct chain *chain)
 	walk->chains = chain;
 }
 
-/* Copies what is not NULL. */
-int walk_add(struct walk *walk, bool deep, const char *prefix, size_t prefix_len, const char *after)
+static void drop_chains(struct walk *walk)
+{
+	struct chain *chain;
+
+	while ((chain = walk->chains)) {
+		walk->chains = chain->next;
+		chain_free(chain);
+	}
+}
+
+int walk_add(struct walk *walk, const struct chain *like, size_t prefix_len)
 {
 	struct chain *chain = calloc(1, sizeof(*chain));
 
 	if (!chain)
 		return -ENOMEM;
-	chain->deep = deep;
-	chain->prefix = strndup(prefix, prefix_len);
-	chain->after = after ? strdup(after) : NULL;
-	if (!chain->prefix || (after && !chain->after)) {
+	chain->together = like->together;
+	chain->ordered = walk->ordered;
+	chain->prefix = strndup(like->prefix, prefix_len);
+	chain->after = strdup(like->after ?: "");
+	chain->until = strdup(like->until ?: "");
+	if (!chain->prefix || !chain->after || !chain->until) {
 		chain_free(chain);
 		return -ENOMEM;
 	}
@@ -130,10 +142,10 @@ static int make_query(const struct chain *chain, char **ret)
 		url_encode(&query, chain->token, "");
 		buf_adds(&query, "&");
 	}
-	buf_addf(&query,
-		 "%sencoding-type=url&list-type=2&prefix=", chain->deep ? "" : "delimiter=%2F&");
+	buf_addf(&query, "%sencoding-type=url&list-type=2&prefix=",
+		 chain->together ? "delimiter=%2F&" : "");
 	url_encode(&query, chain->prefix, "");
-	if (chain->after && !chain->token) {
+	if (*chain->after && !chain->token) {
 		buf_adds(&query, "&start-after=");
 		url_encode(&query, chain->after, "");
 	}
@@ -197,8 +209,10 @@ struct keys {
 	struct walk *walk;
 	struct chain *chain;
 	bool encoded;
-	struct buf names; /* of a page that may be split, each with a NUL; */
-	size_t last;	  /* in them, the last one */
+	char *last;	       /* name; NULL: there was none */
+	size_t names, folders; /* names, and the folders that they are in */
+	bool ended;	       /* there are some behind the range */
+	bool odd;	       /* they have another order */
 };
 
 /* Of what is in a block of XML. Returns 0, 1 (there is none) or -errno. */
@@ -222,23 +236,32 @@ static int take_text(const struct keys *keys, const char *block, const char *nam
 	return r;
 }
 
-/* Whether another chain finds it. */
-static bool is_before(struct chain *chain, const char *name)
+/* Returns 1, 0 (another range has it) or -errno. A folder in which the range begins may be named.
+ */
+static int take_name(struct keys *keys, const char *name)
 {
-	size_t len = strlen(name);
+	const struct chain *chain = keys->chain;
+	const char *before = keys->last ?: chain->after;
+	size_t len = strlen(name), begin = strlen(chain->prefix);
+	size_t folder = begin + strcspn(name + begin, "/");
 
-	if (!chain->after || strcmp(name, chain->after) > 0)
-		return false;
-	chain->before = true;
-	chain->at |= strncmp(name, chain->after, len) == 0 &&
-		     (chain->after[len] == '\0' || strcmp(chain->after + len, AFTER_ALL) == 0);
-	return true;
-}
-
-/* The first page tells. */
-static bool may_split(const struct walk *walk, const struct chain *chain)
-{
-	return walk->ask->split && chain->deep && !chain->token && !chain->after;
+	if (!chain->ordered)
+		return 1;
+	if (strcmp(name, before) <= 0) {
+		keys->odd |= strncmp(name, before, len + !chain->together) != 0;
+		return 0;
+	}
+	if (*chain->until && strcmp(name, chain->until) > 0) {
+		keys->ended = true;
+		return 0;
+	}
+	keys->odd |= keys->ended;
+	keys->names++;
+	keys->folders +=
+		name[folder] && (!keys->last || strncmp(name, keys->last, folder + 1) != 0);
+	free(keys->last);
+	keys->last = strdup(name);
+	return keys->last ? 1 : -ENOMEM;
 }
 
 /* The size may be missing, where only names are asked for. */
@@ -254,32 +277,48 @@ static int take_key(struct keys *keys, const char *block, struct err *err)
 		r = response_xml(block, "ETag", &tag);
 	if (r >= 0)
 		r = response_xml(block, "LastModified", &time);
-	if (r < 0 || !key || (*key && is_before(keys->chain, key)))
+	if (r >= 0 && key)
+		r = *key ? take_name(keys, key) : 1;
+	if (r <= 0 || !key)
 		return r < 0 ? r : 0;
 	listed.path = key;
 	listed.size = size ? strtoull(size, NULL, 10) : 0;
 	listed.modified = time ? response_time(time) : 0;
 	listed.tag = tag ?: "";
-	if (*key && may_split(keys->walk, keys->chain)) {
-		keys->last = keys->names.len;
-		r = buf_add(&keys->names, key, strlen(key) + 1);
-	}
-	return r < 0 ? r : keys->walk->ask->found(keys->walk->ask->context, &listed, err);
+	return keys->walk->ask->found(keys->walk->ask->context, &listed, err);
 }
 
-/* A folder that leads nowhere further would be asked for again and again. */
+/* Of a look, from the end of the last one. */
+static int make_range(struct keys *keys, char *until)
+{
+	struct chain range = *keys->chain;
+
+	range.together = 0;
+	range.until = until;
+	return walk_add(keys->walk, &range, strlen(range.prefix));
+}
+
 static int take_folder(struct keys *keys, const char *block, struct err *err)
 {
-	SCOPE_FREE char *folder = NULL;
-	size_t len, above = strlen(keys->chain->prefix);
+	struct chain *chain = keys->chain;
+	SCOPE_FREE char *folder = NULL, *until = NULL;
 	int r = take_text(keys, block, "Prefix", &folder, err);
 
 	if (r != 0)
 		return r < 0 ? r : 0;
-	len = strlen(folder);
-	if (len <= above || folder[len - 1] != '/')
+	if (strlen(folder) <= strlen(chain->prefix) || folder[strlen(folder) - 1] != '/')
 		return err_set(err, -EPROTO, "its listing has a folder that is none");
-	return is_before(keys->chain, folder) ? 0 : walk_add(keys->walk, true, folder, len, NULL);
+	r = take_name(keys, folder);
+	if (r <= 0 || ++chain->named % chain->together != 0)
+		return r < 0 ? r : 0;
+	if (asprintf(&until, "%s" LAST, folder) < 0) {
+		until = NULL;
+		return -ENOMEM;
+	}
+	r = make_range(keys, until);
+	free(chain->after);
+	chain->after = steal_ptr(&until);
+	return r;
 }
 
 /* Not by strstr(), with which a sanitizer measures all of a page for each block. */
@@ -314,68 +353,54 @@ static int for_blocks(struct keys *keys, char *body, const char *begin, const ch
 	return r;
 }
 
-/* The end of the folder that is so many levels below `begin`; NULL: the key is not so deep. */
-static const char *folder_end(const char *key, size_t begin, unsigned level)
-{
-	const char *at = strchr(key + begin, '/');
-
-	while (at && level--)
-		at = strchr(at + 1, '/');
-	return at;
-}
-
-/* Whether the folders so many levels below the prefix are small, as those in the page are. */
-static bool are_small(const struct keys *keys, unsigned level)
-{
-	size_t begin = strlen(keys->chain->prefix), count = 0, folders = 0, len = 0;
-	const char *names = keys->names.data, *before = "";
-
-	for (size_t at = 0; at < keys->names.len; at += strlen(names + at) + 1) {
-		const char *key = names + at, *end = folder_end(key, begin, level);
-
-		count++;
-		if (end && (len != (size_t)(end - key) || strncmp(before, key, len) != 0)) {
-			folders++;
-			before = key;
-			len = (size_t)(end - key);
-		}
-	}
-	return folders * SMALL > count;
-}
-
-/* What is behind the last key. */
+/* What is behind the last key, which is in a folder. */
 static int split(const struct keys *keys)
 {
-	const char *last = keys->names.data + keys->last;
-	size_t begin = strlen(keys->chain->prefix);
-	unsigned level = 0;
+	struct chain *chain = keys->chain;
+	size_t begin = strlen(chain->prefix), end = begin + strcspn(keys->last + begin, "/") + 1;
+	struct chain inside = {.prefix = keys->last, .after = keys->last}, look = *chain;
+	SCOPE_FREE char *after = NULL;
 	int r = 0;
 
-	while (r == 0 && last[begin + strcspn(last + begin, "/")] == '/' &&
-	       !are_small(keys, level++)) {
-		SCOPE(buf_release) struct buf after = BUF_INIT;
-		size_t end = begin + strcspn(last + begin, "/") + 1;
-
-		r = buf_addf(&after, "%.*s" AFTER_ALL, (int)end, last);
-		if (r == 0)
-			r = walk_add(keys->walk, false, last, begin, after.data);
-		begin = end;
+	if (asprintf(&after, "%.*s" LAST, (int)end, keys->last) < 0) {
+		after = NULL;
+		return -ENOMEM;
 	}
-	return r < 0 ? r
-		     : walk_add(keys->walk, last[begin + strcspn(last + begin, "/")] == '/', last,
-				begin, last);
+	look.after = after;
+	look.together = (unsigned)keys->folders * FILLED / 100 ?: 1;
+	if (!*chain->until || strcmp(after, chain->until) < 0)
+		r = walk_add(keys->walk, &look, begin);
+	return r < 0 ? r : walk_add(keys->walk, &inside, end);
 }
 
-/* The chain goes on, or others do in its place. */
-static int go_on(struct chain **chain, const struct keys *keys, char *token, struct err *err)
+static int add_first(struct walk *walk)
 {
-	if (keys->names.len && !are_small(keys, 0)) {
-		free(token);
-		return split(keys);
+	return walk_add(walk, &(struct chain){.prefix = (char *)(uintptr_t)walk->above},
+			strlen(walk->above));
+}
+
+/* The chain goes on, or others do in its place, or it was the last page. */
+static int go_on(struct chain **chain, struct keys *keys, char **token, struct err *err)
+{
+	struct chain *known = *chain;
+	bool last = !*token || keys->ended;
+
+	if (keys->odd) {
+		drop_chains(keys->walk); /* what is under way does not count */
+		keys->walk->ordered = false;
+		return add_first(keys->walk);
 	}
-	free((*chain)->token);
-	(*chain)->token = token;
-	return walk_again(keys->walk, chain, token, err);
+	if (known->together && (last || !keys->last))
+		return known->named || *token ? make_range(keys, known->until) : 0;
+	if (last)
+		return 0;
+	if (keys->folders && keys->folders * SMALL <= keys->names &&
+	    (keys->folders == 1 || !*known->until) &&
+	    strchr(keys->last + strlen(known->prefix), '/'))
+		return split(keys);
+	free(known->token);
+	known->token = steal_ptr(token);
+	return walk_again(keys->walk, chain, known->token, err);
 }
 
 /* A server that does not know this kind of listing says that it is truncated, and no token. */
@@ -400,6 +425,8 @@ static int turn_bucket(struct walk *walk, struct page *page, struct err *err)
 	struct keys keys = {.walk = walk, .chain = chain};
 	int r = response_xml(page->body, "EncodingType", &encoding);
 
+	if (chain->ordered != walk->ordered)
+		return 0;
 	keys.encoded = r == 0 && strcmp(encoding, "url") == 0;
 	if (!strstr(page->body, "<ListBucketResult"))
 		return err_set(err, -EPROTO, "the answer is no listing of a bucket");
@@ -408,17 +435,14 @@ static int turn_bucket(struct walk *walk, struct page *page, struct err *err)
 	if (r >= 0)
 		r = find_next(page->body, &token, err);
 	if (r == 0)
-		r = for_blocks(&keys, page->body, "<Contents>", "</Contents>", take_key, err);
-	if (r == 0 && !chain->deep)
-		r = for_blocks(&keys, page->body, "<CommonPrefixes>", "</CommonPrefixes>",
-			       take_folder, err);
-	if (r == 0 && !token && chain->before && !chain->at)
-		r = err_set(err, -EPROTO,
-			    "the server lists keys in another order than S3 does, and some would "
-			    "be missing: copy them into a folder, and take that");
-	if (r == 0 && token)
-		r = go_on(&chain, &keys, steal_ptr(&token), err);
-	buf_release(&keys.names);
+		r = chain->together ? for_blocks(&keys, page->body, "<CommonPrefixes>",
+						 "</CommonPrefixes>", take_folder, err)
+				    : for_blocks(&keys, page->body, "<Contents>", "</Contents>",
+						 take_key, err);
+	chain->named += strstr(page->body, "<Contents>") != NULL;
+	if (r == 0)
+		r = go_on(&chain, &keys, &token, err);
+	free(keys.last);
 	return r;
 }
 
@@ -450,7 +474,6 @@ static int take_next(struct walk *walk, struct page *page, struct err *err)
 
 static void forget_chains(struct walk *walk)
 {
-	struct chain *chain;
 	struct page *page;
 
 	pages_end(walk->pages);
@@ -460,10 +483,7 @@ static void forget_chains(struct walk *walk)
 	}
 	walk->ask->requests = pages_free(walk->pages);
 	free(walk->first);
-	while ((chain = walk->chains)) {
-		walk->chains = chain->next;
-		chain_free(chain);
-	}
+	drop_chains(walk);
 }
 
 int walk_all(struct walk *walk, page_refused_fn *refused, struct err *err)
@@ -491,8 +511,12 @@ int walk_all(struct walk *walk, page_refused_fn *refused, struct err *err)
 int listed_bucket(struct listed_ask *ask, struct object_auth *auth, const char *prefix,
 		  struct err *err)
 {
-	struct walk walk = {.ask = ask, .auth = auth, .turn = turn_bucket};
-	int r = walk_add(&walk, true, prefix, strlen(prefix), NULL);
+	struct walk walk = {.ask = ask,
+			    .auth = auth,
+			    .above = prefix,
+			    .ordered = ask->split,
+			    .turn = turn_bucket};
+	int r = add_first(&walk);
 
 	return r < 0 ? r : walk_all(&walk, refuse_bucket, err);
 }

@@ -1,7 +1,7 @@
 /* All files below a folder of a server, as its listing has them.
  *
- *	a bucket	ListObjectsV2. If `split`, folders that are not small are listed by
- *			themselves, many side by side; otherwise page by page
+ *	a bucket	ListObjectsV2. If `split`, by ranges of keys, many side by side, and some
+ *			may be found twice; otherwise page by page
  *	the Hub		page by page: it limits requests
  *
  * Threads: one, which calls `found`. */

@@ -134,7 +134,7 @@ int listed_hub(struct listed_ask *ask, struct object_auth *auth, const struct hu
 	       const char *folder, struct err *err)
 {
 	struct walk walk = {.ask = ask, .auth = auth, .above = folder, .turn = turn_hub};
-	int r = walk_add(&walk, true, "", 0, NULL);
+	int r = walk_add(&walk, &(struct chain){.prefix = (char *)(uintptr_t)folder}, 0);
 
 	if (r == 0)
 		r = make_listing_url(name, folder, &walk.chains->url);

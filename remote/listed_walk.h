@@ -8,12 +8,14 @@
 /* Part of a listing, whose pages come one after the other. */
 struct chain {
 	struct chain *next;
-	char *prefix;	 /* of a bucket */
-	char *after;	 /* it begins behind this key; NULL: at the first one */
-	bool before, at; /* keys before it were sent; it was, or the folder that it ends */
-	char *token;	 /* of its next page; NULL: the first one is the next */
-	char *url;	 /* of the next page, of the Hub */
-	bool deep;	 /* what is in folders, too */
+	char *prefix;	   /* of a bucket */
+	char *after;	   /* what it has is behind this key, */
+	char *until;	   /* and not behind this one; "": it has all */
+	unsigned together; /* folders of a range that it makes; 0: it has keys, and makes none */
+	unsigned named;	   /* so far */
+	bool ordered;	   /* it stands for a range of keys */
+	char *token;	   /* of its next page; NULL: the first one is the next */
+	char *url;	   /* of the next page, of the Hub */
 	unsigned pages;
 	char *mark; /* of a page that may come again */
 };
@@ -24,7 +26,8 @@ struct walk {
 	struct pages *pages;
 	struct chain *chains; /* to be asked for */
 	unsigned under_way, asked;
-	const char *above; /* the folder on the Hub */
+	const char *above; /* the folder that is listed */
+	bool ordered;	   /* it is listed by ranges of keys */
 	char *first;	   /* name of the page that is taken; NULL: it has had none */
 	int (*turn)(struct walk *walk, struct page *page, struct err *err);
 };
@@ -32,10 +35,9 @@ struct walk {
 void chain_free(struct chain *chain); /* NULL is fine */
 void chain_release(struct chain **chain);
 
-/* Adds a chain, whose prefix is so many bytes of that. Texts are copied, `after` may be NULL.
- * Returns 0 or -ENOMEM. */
-int walk_add(struct walk *walk, bool deep, const char *prefix, size_t prefix_len,
-	     const char *after);
+/* Adds a chain like this one, whose texts are copied, NULL as ""; its prefix is so many bytes of
+ * that. Returns 0 or -ENOMEM. */
+int walk_add(struct walk *walk, const struct chain *like, size_t prefix_len);
 /* The page has this name. Returns 0 or -ENOMEM. */
 int walk_note(struct walk *walk, const char *name);
 /* Puts back the chain, whose next page is `next`. Returns 0, -EPROTO (it leads in a circle) or

@@ -16,7 +16,8 @@
 
 #define LABEL_WIDTH   12
 #define PAGE_WIDTH    80
-#define REQUEST_PRICE 0.4e-6 /* dollars: about what the large clouds charge for a GET */
+#define REQUEST_PRICE 0.40 /* dollars a million: about what the large clouds charge for a GET, */
+#define LISTING_PRICE 5.00 /* and for a page of a listing */
 #define ROWS_A_HEADER 20
 
 /* --- the block -------------------------------------------------------------------------- */
@@ -145,19 +146,30 @@ static void block_pool(const struct snapshot *s)
 		line("waits", "none");
 }
 
+/* Requests, and what they cost at so many dollars a million. */
+static void put_price(const struct snapshot *s, const char *requests, double million)
+{
+	double price = (double)snapshot_count(s, requests) * million / 1e6;
+
+	printf("%s (", COUNT_NOUN(s, requests, "request"));
+	printf(price < 0.01 ? "under $0.01" : "$%.2f", price);
+	printf(" at $%.2f a million)", million);
+}
+
 /* If the pack is remote. */
 static void block_server(const struct snapshot *s)
 {
-	double price = (double)snapshot_count(s, "/far/requests") * REQUEST_PRICE;
-
-	if (snapshot_count(s, "/far/listed"))
-		line("listing", "%s", COUNT_NOUN(s, "/far/listed", "request"));
+	if (snapshot_count(s, "/far/listed")) {
+		label("listing");
+		put_price(s, "/far/listed", LISTING_PRICE);
+		putchar('\n');
+	}
 	if (!snapshot_count(s, "/far/requests"))
 		return;
 	label("server");
-	printf("%s in %s (", SIZE(s, "/far/bytes"), COUNT_NOUN(s, "/far/requests", "request"));
-	printf(price < 0.01 ? "under $0.01" : "$%.2f", price);
-	printf(" at $0.40 a million), %s under way\n", COUNT(s, "/far/under_way"));
+	printf("%s in ", SIZE(s, "/far/bytes"));
+	put_price(s, "/far/requests", REQUEST_PRICE);
+	printf(", %s under way\n", COUNT(s, "/far/under_way"));
 	label("");
 	printf("half of them were answered within %s, 99 %% within %s",
 	       LATENCY(s, "/far/first_byte_p50_us"), LATENCY(s, "/far/first_byte_p99_us"));

@@ -54,7 +54,8 @@ def test_it_is_the_folder(loose, mount):
     listed = len(loose.server.asked()) - 39
     assert f"40 files, listed just now by {listed} requests; '--relist' lists" in mounted.said
     assert mounted.stats()["far"]["listed"] == listed > 5
-    assert f"{listed} requests" in run(FOLDSTAT, mounted).out
+    assert f"listing     {listed} requests (under $0.01 at $5.00 a million)" in \
+        run(FOLDSTAT, mounted).out
     for path in ("a/04", "d/39"):
         assert int(os.stat(mounted / path).st_mtime) == int((loose.folder / path).stat().st_mtime)
 
@@ -180,6 +181,7 @@ def test_the_doctor_tells_what_an_epoch_costs(loose, monkeypatch):
     assert found["measured"]["requests"] == 39 + 5 and found["measured"]["pack_requests"] == 2
     said = doctor(PREFIX).out.replace("\n", " ")
     assert "an epoch takes 44 requests" in said and "under $0.01 at $0.40 a million" in said
+    assert "listing takes about 1 request:" in said and "under $0.01 at $5.00 a million" in said
     assert "a folder of objects ends with a '/'" in doctor(PREFIX[:-1], status=1).err
     assert "no object's name begins with it" in doctor("s3://b/none/", status=1).err
 

@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 
 #define SCAN_JOBS 16
-#define AT_ONCE	  32 /* files, where they are on other machines */
+#define AT_ONCE	  32 /* files, where they are on other machines, */
+#define WANTED	  4  /* and of these, for what somebody waits for */
 
 /* linux/openat2.h, which older headers lack. */
 struct how {
@@ -37,6 +38,7 @@ struct folder {
 	struct folder_read *first, **last;
 	bool cancelled; /* what is ahead is not read any more */
 	uint64_t under_way;
+	unsigned ahead; /* of these, what a thread reads ahead */
 };
 
 /* A read that waits for a thread. */
@@ -212,14 +214,15 @@ static int folder_read_now(struct members *members, const struct member *member,
 
 /* --- side by side ----------------------------------------------------------------------------- */
 
-/* The first that somebody waits for, or else the first. Lock held. */
+/* The first that somebody waits for, or else the first, unless that would leave no thread to the
+ * others where storage hangs. Lock held. */
 static struct folder_read *take(struct folder *folder)
 {
 	struct folder_read **at = &folder->first, *read;
 
 	while (*at && atomic_load_explicit((*at)->ahead, memory_order_relaxed))
 		at = &(*at)->next;
-	if (!*at)
+	if (!*at && folder->ahead < AT_ONCE - WANTED)
 		at = &folder->first;
 	read = *at;
 	if (read) {
@@ -268,17 +271,19 @@ static bool read_next(void *context)
 {
 	struct folder *folder = context;
 	struct folder_read *read = take(folder);
-	bool cancelled = folder->cancelled;
+	bool cancelled = folder->cancelled, ahead = read && atomic_load(read->ahead);
 	int r;
 
 	if (!read)
 		return false;
+	folder->ahead += ahead;
 	pthread_mutex_unlock(&folder->workers.lock);
 	r = read_one(folder, read, cancelled);
 	read->done(read->arg, r);
 	free(read);
 	pthread_mutex_lock(&folder->workers.lock);
 	folder->under_way--;
+	folder->ahead -= ahead;
 	return true;
 }
 

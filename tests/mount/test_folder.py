@@ -123,6 +123,21 @@ def test_a_folder_of_another_machine_is_read_side_by_side(slow, mount, bulk, opt
     mounted.close()
 
 
+@is_root
+def test_a_reader_does_not_wait_for_what_is_read_ahead(place, mount):
+    """Of storage that hangs in a part of it."""
+    with Gate(bytes(200 * MIB), place / "far") as gate:
+        mounted = mount(gate.folder, "--preload", "--pool=400M")
+        gate.held = range(199 * MIB)
+        gate.shut()
+        for _ in range(28):
+            gate.wait_for_reader()
+        with open(mounted / gate.path.name, "rb") as file:
+            file.seek(199 * MIB + 5)
+            assert len(file.read(1000)) == 1000
+        gate.open()
+
+
 def test_an_order_of_a_folder_of_another_machine(slow, mount, bulk, place):
     names = [os.fsdecode(path) for path in trees.files(bulk[0])]
     (place / "order").write_text("".join(f"{name}\n" for name in reversed(names)))

@@ -139,6 +139,15 @@ def test_all_names_of_files_are_mounted(loose, mount):
     assert len(mounted.said.splitlines()) == 3 and "\x1b" not in mounted.said
 
 
+def test_wildcards_in_its_name_stand_for_themselves(loose, mount):
+    for name in ("a*", "a[b]?"):
+        trees.write(loose.folder / name / "x", name.encode())
+        loose.list()
+        mounted = mount(f"{PREFIX}{name}/", *loose.options)
+        assert trees.content(mounted) == trees.content(loose.folder / name)
+        mounted.close()
+
+
 def test_a_prefix_of_nothing_is_refused(loose, point):
     done = run(FOLDFS, *loose.options, "s3://b/none/", point, status=1)
     assert "s3://b/none/: no object's name begins with it" in done.err

@@ -51,6 +51,14 @@ static bool is_empty_object(const struct object_answer *answer)
 		strcmp(value, "0") == 0);
 }
 
+static bool has_other_tag(const struct object *object, const struct object_answer *answer)
+{
+	char tag[TAGS_TEXT];
+
+	return header_find(answer->headers, "ETag", tag, sizeof(tag)) &&
+	       strcmp(tag, object->tags.etag) != 0;
+}
+
 static const struct retry_rule *rule_of(const struct object_read *read,
 					const struct http_outcome *outcome)
 {
@@ -64,8 +72,9 @@ static const struct retry_rule *rule_of(const struct object_read *read,
 		return retry_rule_of_end(outcome->end);
 	if (read->transfer.got > read->expected)
 		return retry_rule_of_end(HTTP_TOO_LONG);
-	if (!open && is_empty_object(&outcome->answer))
-		return &empty;
+	if (is_empty_object(&outcome->answer) &&
+	    (!open || has_other_tag(read->object, &outcome->answer)))
+		return open ? &replaced : &empty;
 	if (!read->accepted && outcome->answer.status != 206)
 		return retry_rule_of_status(outcome->answer.status);
 	if (read->error < 0)

@@ -95,15 +95,17 @@ def test_a_disk_cache_keeps_the_listing_alone(loose, place, mount):
 def test_an_object_that_changed_is_an_error_that_names_it(loose, mount):
     mounted = mount(PREFIX, "-f", "--retry=1", *loose.options)
     (loose.folder / "a/04").write_bytes(b"other bytes")
+    (loose.folder / "c/10").write_bytes(b"")
     (loose.folder / "b/05").unlink()
-    for path in ("a/04", "b/05"):
+    for path in ("a/04", "c/10", "b/05"):
         with pytest.raises(OSError) as failure:
             (mounted / path).read_bytes()
         assert failure.value.errno in (errno.EIO, errno.ENOENT)
     assert (mounted / "c/06").read_bytes() == (loose.folder / "c/06").read_bytes()
     mounted.close()
     said = mounted.log()
-    assert re.search(r"'a/04' at 0: it has changed since it was listed; '--relist'", said)
+    for path in ("a/04", "c/10"):
+        assert f"'{path}' at 0: it has changed since it was listed; '--relist'" in said
     assert re.search(r"'b/05' at 0: it is gone since it was listed; '--relist'", said)
 
 

@@ -111,9 +111,9 @@ static void print_images(const struct summary *summary)
 }
 
 /* Prints "name=value" lines, one below the other. */
-static void print_options(const struct buf *options)
+static void print_options(const struct buf *made_with)
 {
-	const char *at = options->data, *end = at + options->len;
+	const char *at = made_with->data, *end = at + made_with->len;
 	struct option_line line;
 
 	if (at == end)

@@ -33,6 +33,12 @@ struct listing {
 	unsigned counts[OTHER + 1]; /* and their number */
 };
 
+/* Of a folder, they stand for themselves. */
+static bool has_wildcard(const char *path)
+{
+	return strpbrk(path, WILD) && path[strlen(path) - 1] != '/';
+}
+
 /* --- files ------------------------------------------------------------------------------------ */
 
 static int add_name(struct listing *listing, const char *path, struct buf *names, struct err *err)
@@ -93,7 +99,7 @@ static const char *key_of(const char *name)
 
 bool s3_is_pattern(const char *name)
 {
-	return strpbrk(key_of(name), WILD);
+	return has_wildcard(key_of(name));
 }
 
 static int take_listed(void *context, const struct listed *listed, struct err *err)
@@ -191,8 +197,7 @@ bool hub_is_pattern(const char *name)
 {
 	struct hub_name parts;
 
-	return hub_parse(name, &parts, NULL) == 0 &&
-	       (!name[parts.len] || strpbrk(parts.path, WILD));
+	return hub_parse(name, &parts, NULL) == 0 && (!name[parts.len] || has_wildcard(parts.path));
 }
 
 int hub_list(const char *name, const struct remote_settings *settings, struct remote *remote,

@@ -6,7 +6,6 @@
 #include "remote/fetch.h"
 #include "remote/hub.h"
 #include "remote/listing.h"
-#include "remote/prefix.h"
 #include "remote/reader_remote.h"
 #include "remote/s3.h"
 #include <errno.h>
@@ -89,8 +88,6 @@ int name_absolute(const char *name, char **ret, struct err *err)
 int name_list(const char *name, const struct remote_settings *settings, struct remote *remote,
 	      struct buf *ret, struct err *err)
 {
-	if (name_is_prefix(name))
-		return 1; /* as it is */
 	if (is_in_bucket(name) && s3_is_pattern(name))
 		return s3_list(name, settings, fetch, remote, ret, err);
 	if (!name_has_scheme(name, "hf") || !hub_is_pattern(name))

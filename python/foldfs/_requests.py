@@ -8,7 +8,7 @@ import json
 from ._commands import run
 from ._verdict import count, size
 
-# Dollars a request, as in foldstat: about what the large clouds charge for a GET, and for a listing.
+# Dollars a request, as in foldstat: about what the large clouds charge for a GET, and a listing.
 PRICE, LISTING_PRICE = 0.4e-6, 5e-6
 OBJECT = 1 << 20  # bytes of an object that one request brings
 RANGE = 4 << 20  # of a pack that a disk cache is filled with

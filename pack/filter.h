@@ -1,8 +1,8 @@
 /* Which paths of a source are wanted: --include and --exclude.
  *
  * Patterns are those of base/match.h. What matches an exclude is left out; a directory with
- * everything in it. If there are includes, a file must match one of them. Pure, but for the notes of
- * which patterns have matched: not thread-safe. */
+ * everything in it. If there are includes, a file must match one of them. Pure, but for the notes
+ * of which patterns have matched: not thread-safe. */
 #pragma once
 
 #include "base/opt.h"

@@ -13,7 +13,7 @@ DIRECTORY = (
     "doc/glossary.md", "man/foldpack-formats.7", "man/foldpack.1", "pack/tool/image/tiff.c",
     "pack/tool/read/listing.c", "pack/tool/read/summary.c", "python/foldfs/sources/zip.py",
     "python/foldfs/tools/diff.py", "python/foldfs/tools/export.py",
-    "python/foldfs/tools/report.py",
+    "python/foldfs/tools/pack.py", "python/foldfs/tools/report.py",
 )
 
 # (what is out, what is right, files that may have it); a blank is any white space

@@ -2,8 +2,8 @@
 
 Classes are the folders in one folder, the root, as ImageFolder finds them: sorted by name, even if
 they are empty. Their labels are those of the pack, where it has some (pack/labels.h), or else the
-numbers that ImageFolder gives them, for which a link to a folder is a class, too. A sample is a file below one of them, with the suffix of an
-image. Everything else cannot be held."""
+numbers that ImageFolder gives them, for which a link to a folder is a class, too. A sample is a
+file below one of them, with the suffix of an image. Everything else cannot be held."""
 
 import errno
 import os

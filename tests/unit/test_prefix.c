@@ -502,9 +502,13 @@ TEST(trees_of_all_kinds_are_found)
 		char *keys[200];
 		size_t count = 20 + (size_t)random() % 180;
 
-		for (size_t i = 1; i < 12; i++)
-			snprintf(folders[i], sizeof(folders[i]), "%.40s%s/",
-				 folders[(size_t)random() % i], names[random() % 8]);
+		for (size_t i = 1; i < 12; i++) {
+			char above[41];
+
+			snprintf(above, sizeof(above), "%.40s", folders[(size_t)random() % i]);
+			snprintf(folders[i], sizeof(folders[i]), "%s%s/", above,
+				 names[random() % 8]);
+		}
 		for (size_t i = 0; i < count; i++)
 			assert_true(asprintf(&keys[i], "%s%s%zu",
 					     folders[random() % (1 + random() % 12)],

@@ -12,6 +12,13 @@
 
 #define ABOVE_ALL "\xf4\x8f\xbf\xbf"
 
+/* Whether this takes minutes with ThreadSanitizer, which finds the same races in small buckets. */
+#ifdef __SANITIZE_THREAD__
+#define IS_SLOW true
+#else
+#define IS_SLOW false
+#endif
+
 /* A bucket. Its keys are sorted: those given, or train/c00000/000000.jpg and so on. */
 static struct {
 	const char *const *keys;
@@ -368,6 +375,8 @@ TEST(ten_thousand_folders_are_listed_many_at_once)
 {
 	uint64_t begin = clock_ns();
 
+	if (IS_SLOW)
+		skip();
 	set_folders(10000, 20, 1000);
 	finds_each("s3://b/train/");
 	print_message("200,000 objects in 10,000 folders: %.2f s, %u requests, %u at once\n",
@@ -452,7 +461,7 @@ static void lists_always(char **keys, size_t count)
 		store.no_after = kind == 1;
 		store.by_folders = kind == 2;
 		qsort(keys, count, sizeof(*keys), compare_as_folders);
-		for (store.page = 1; store.page <= count; store.page = store.page * 3 / 2 + 1) {
+		for (store.page = 1; store.page <= count; store.page = store.page * 3 + 1) {
 			size_t twice = finds_all("s3://b/");
 
 			assert_in_range(twice, 0, kind ? count : 2);
@@ -484,6 +493,8 @@ TEST(levels_of_all_kinds_are_found)
 	static char *keys[8 * 40 + 10];
 	size_t count = 0;
 
+	if (IS_SLOW)
+		skip();
 	for (size_t i = 0; i < 8 * 40; i++)
 		assert_true(asprintf(&keys[count++], "%s%03zu", folders[i % 8], i) > 0);
 	for (size_t i = 0; i < 10; i++)
@@ -496,8 +507,10 @@ TEST(trees_of_all_kinds_are_found)
 {
 	static const char *const names[] = {"a", "b", "a-", "a0", "!", "b.", "~", "\xc3\xa9"};
 
+	if (IS_SLOW)
+		skip();
 	srandom(1);
-	for (int round = 0; round < 30; round++) {
+	for (int round = 0; round < 6; round++) {
 		char folders[12][64] = {""};
 		char *keys[200];
 		size_t count = 20 + (size_t)random() % 180;

@@ -69,9 +69,9 @@ def same(one, other):
 
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
 def test_neighbours_come_by_one_request(packed, place, web, words):
-    os.link(packed, web.folder / "photos.lmdb")
+    os.link(packed, web.folder / packed.name)
     run_in(place / "here", words, packed)
-    run_in(place / "far", words, web.url("photos.lmdb"))
+    run_in(place / "far", words, web.url(packed.name))
     assert len(web.asked()) <= MOST
     assert same(place / "here", place / "far")
 
@@ -98,10 +98,10 @@ def test_of_a_set_each_pack_is_asked_by_itself(photos, place, web):
 
 def test_in_another_order_files_are_asked_for_one_by_one(packed, place, web):
     """But many at once, and nothing is asked for twice."""
-    os.link(packed, web.folder / "photos.lmdb")
+    os.link(packed, web.folder / packed.name)
     words = ["export", "--format=webdataset", "--order=shuffle:1", "PACK", "OUT/x"]
     run_in(place / "here", words, packed)
-    run_in(place / "far", words, web.url("photos.lmdb"))
+    run_in(place / "far", words, web.url(packed.name))
     assert len(web.asked()) <= FILES + MOST
     assert same(place / "here", place / "far")
 

@@ -781,6 +781,7 @@ def test_a_full_disk_is_said_where_nobody_knows_what_is_needed(src, tmp_path):
 
 
 @needs("strace")
+@pytest.mark.plain  # LeakSanitizer does not work below strace
 @pytest.mark.parametrize("error, text", [("EDQUOT", "Disk quota exceeded"),
                                          ("ENOSPC", "No space left on device")])
 def test_a_quota_or_a_disk_without_any_room_is_said_with_the_way_out(src, pack, error, text):

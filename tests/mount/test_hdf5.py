@@ -429,7 +429,8 @@ def test_what_lies_in_the_working_folder_is_not_loaded(source, place):
 
 def test_an_interruption_that_comes_to_both_is_no_damage(source, place):
     """As from a batch system."""
-    done = create_with(source, place, "import os, signal; os.kill(os.getppid(), signal.SIGINT); "
+    done = create_with(source, place, "import os, signal, time; "
+                       "os.kill(os.getppid(), signal.SIGINT); time.sleep(1); "
                        "os.kill(0, signal.SIGINT)", status=-signal.SIGINT)
     assert "damaged" not in done.err and "interrupted; nothing was left behind" in done.err
     assert not (place / "x").exists()

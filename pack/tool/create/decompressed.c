@@ -16,6 +16,7 @@
 #include "pack/tool/import/unpack.h"
 #include "pack/tool/work/interrupt.h"
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -230,6 +231,8 @@ static int end_script(struct script *script, const char *source, struct err *err
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
 		return err_set(err, -ECANCELED,
 			       "the script that reads it was killed, perhaps for lack of memory");
+	if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM))
+		return err_set(err, -ECANCELED, "the script that reads it was ended by a signal");
 	if (WIFSIGNALED(status))
 		return err_set(err, -EBADMSG, "damaged: the library that reads it crashes on it");
 	last = strrchr(said.data, '\n');

@@ -269,8 +269,8 @@ def loaders(results):
                    if (one := results.get(*key, system))} for key in OF_LOADERS}
     if not any(found.values()):
         return
-    yield "Measured " + ", ".join(sorted({one.when for systems in found.values()
-                                          for one in systems.values()})) + "."
+    whens = sorted({one.when for systems in found.values() for one in systems.values()})
+    yield from textwrap.wrap(f"Measured {'; '.join(whens)}.", 100)
     for head, columns in zip(("epoch 1, images/s", ""), LOADERS):
         yield ""
         yield f"|{head}|{'|'.join(columns)}|"

@@ -72,3 +72,10 @@ int spawn_await(pid_t leader)
 		;
 	return spawn_kill(leader);
 }
+
+bool spawn_was_ended(int status)
+{
+	int signo = WTERMSIG(status); /* 0: it ended by itself */
+
+	return signo == SIGINT || signo == SIGTERM || signo == SIGHUP;
+}

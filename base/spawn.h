@@ -2,6 +2,7 @@
 #pragma once
 
 #include <spawn.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Who neither reads nor writes for so long, though it should, hangs. */
@@ -19,3 +20,6 @@ int spawn_coprocess(const char *const argv[], int input, int output, pid_t *ret)
  * or kills it, and kills what else is in its group. Returns its status as wait(2) has it. */
 int spawn_await(pid_t leader);
 int spawn_kill(pid_t leader);
+/* Whether somebody ended it by a signal, as a batch system ends all of a job: that says nothing of
+ * what it was reading. */
+bool spawn_was_ended(int status);

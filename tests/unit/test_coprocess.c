@@ -78,6 +78,8 @@ TEST(what_is_no_answer_is_the_last_one)
 		       "another");
 	expect_failure(SHELL("exit 7"), -ECHILD, "it ended with status 7" ASKED);
 	expect_failure(SHELL("exec 0<&- 1>&-; exit 0"), -ECHILD, "it ended with status 0" ASKED);
+	expect_failure(SHELL("kill -TERM $$"), -ECHILD,
+		       "it was ended by a signal while processing a/b.png");
 	expect_failure(SHELL("kill -9 $$"), -ECHILD,
 		       "it was killed, perhaps for lack of memory, at a/b.png");
 	expect_failure(SHELL("echo Hello, world; cat >/dev/null"), -ECHILD,

@@ -231,7 +231,7 @@ static int end_script(struct script *script, const char *source, struct err *err
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
 		return err_set(err, -ECANCELED,
 			       "the script that reads it was killed, perhaps for lack of memory");
-	if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM))
+	if (spawn_was_ended(status))
 		return err_set(err, -ECANCELED, "the script that reads it was ended by a signal");
 	if (WIFSIGNALED(status))
 		return err_set(err, -EBADMSG, "damaged: the library that reads it crashes on it");

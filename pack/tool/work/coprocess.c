@@ -277,6 +277,9 @@ static int explain(const struct coprocesses *all, struct coprocess *one, int r, 
 	if (WTERMSIG(status) == SIGKILL)
 		return err_set(err, -ECHILD, "%s was killed, perhaps for lack of memory, at %s",
 			       name, path);
+	if (spawn_was_ended(status))
+		return err_set(err, -ECHILD, "%s was ended by a signal while processing %s", name,
+			       path);
 	return err_set(err, -EBADMSG, "%s crashes on it (%s)", name, strsignal(WTERMSIG(status)));
 }
 

@@ -30,8 +30,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONFIRM 16
-#define CREDIT	64
+#define CONFIRM 8
+#define CREDIT	96
 #define REPEATS 32
 #define SAMPLE	256 /* blocks that are looked at where all would take long, for the cache waits */
 

@@ -539,7 +539,7 @@ TEST(wanted_records_that_bring_their_runs_cost_no_more_requests_than_the_sweep)
 	print_message("%d runs and %d alone, the sweep: %d\n", (int)w->runs, (int)alone,
 		      (int)sweep);
 	assert_in_range(w->runs, sweep, sweep + alone);
-	assert_in_range(alone, 16, 40);
+	assert_in_range(alone, 8, 40);
 }
 
 TEST(the_pass_leaves_out_what_wanted_records_brought)
@@ -565,10 +565,10 @@ TEST(nothing_comes_with_a_record_before_the_epoch_is_known)
 {
 	struct sim *sim = sim_of_a_seek_bound_device();
 
-	for (uint32_t i = 0; i < 15; i++)
+	for (uint32_t i = 0; i < 7; i++)
 		assert_false(miss(sim, i * 997));
-	miss(sim, 15 * 997);
-	assert_true(miss(sim, 16 * 997));
+	miss(sim, 7 * 997);
+	assert_true(miss(sim, 8 * 997));
 }
 
 TEST_WITH(shared, sim, on_shared_storage_nothing_comes_with_a_record_of_a_block_asked_of_a_little)

@@ -5,18 +5,16 @@
 #include "pack_fixture.h"
 #include "tests/unit/test.h"
 
-/* A pack on a server, whose requests are counted, and end when the test lets them. */
+/* A pack on a server, whose requests are counted, and end at once or when the test lets them. */
 struct far {
 	struct reader reader;
 	struct reader *near;
-	bool is_near;
-	atomic_uint reads, under_way, most;
+	bool is_near, held;
+	atomic_uint reads;
 	uint64_t bad;	    /* reads of this byte fail; 0: none */
 	atomic_ullong flip; /* this byte is damaged once; 0: none */
-
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	bool held, cancelled; /* protected by lock */
+	struct reader_request *waiting;
+	unsigned settled, right;
 };
 
 struct world {
@@ -39,17 +37,12 @@ static int far_prepare(struct reader *reader, enum reader_io io)
 	return reader_prepare(far_of(reader)->near, io);
 }
 
-/* Returns whether it was given up. */
-static bool far_wait(struct far *far)
+static struct reader_request *steal_first(struct reader_request **list)
 {
-	SCOPE_LOCK(&far->lock);
-	if (++far->under_way > far->most)
-		far->most = far->under_way;
-	pthread_cond_broadcast(&far->changed);
-	while (far->held && !far->cancelled)
-		pthread_cond_wait(&far->changed, &far->lock);
-	far->under_way--;
-	return far->cancelled;
+	struct reader_request *first = *list;
+
+	*list = first->next;
+	return first;
 }
 
 static int far_read(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
@@ -61,14 +54,57 @@ static int far_read(struct reader *reader, struct iovec *iov, int count, uint64_
 	int r;
 
 	far->reads++;
-	if (far_wait(far))
-		return -ECANCELED;
 	if (far->bad && offset <= far->bad && far->bad < end)
 		return -EIO;
 	r = reader_read(far->near, iov, count, offset, needed);
 	if (flip && offset <= flip && flip < end && atomic_exchange(&far->flip, 0))
 		bytes[flip - offset] ^= 1;
 	return r;
+}
+
+static void far_settle(struct reader_request *request, bool right)
+{
+	struct far *far = request->settled;
+
+	far->settled++;
+	far->right += right;
+}
+
+static void far_answer(struct far *far, struct reader_request *request)
+{
+	struct iovec iov = *request->iov;
+
+	request->settle = far_settle;
+	request->settled = far;
+	request->done(request->arg, far_read(&far->reader, &iov, request->count, request->offset,
+					     request->needed));
+}
+
+static void far_submit(struct reader *reader, struct reader_request *request)
+{
+	struct far *far = far_of(reader);
+
+	if (!far->held) {
+		far_answer(far, request);
+		return;
+	}
+	request->next = far->waiting;
+	far->waiting = request;
+}
+
+static unsigned count_waiting(const struct far *far)
+{
+	unsigned count = 0;
+
+	for (const struct reader_request *one = far->waiting; one; one = one->next)
+		count++;
+	return count;
+}
+
+static void far_let_go(struct far *far)
+{
+	while (far->waiting)
+		far_answer(far, steal_first(&far->waiting));
 }
 
 static ssize_t far_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
@@ -85,9 +121,12 @@ static void far_cancel(struct reader *reader)
 {
 	struct far *far = far_of(reader);
 
-	SCOPE_LOCK(&far->lock);
-	far->cancelled = true;
-	pthread_cond_broadcast(&far->changed);
+	while (far->waiting) {
+		struct reader_request *request = steal_first(&far->waiting);
+
+		assert_true(request->ahead); /* nobody waits for it */
+		request->done(request->arg, -ECANCELED);
+	}
 }
 
 static int far_identity(struct reader *reader, struct reader_identity *ret)
@@ -105,14 +144,13 @@ static void far_free(struct reader *reader)
 {
 	struct far *far = far_of(reader);
 
-	pthread_cond_destroy(&far->changed);
-	pthread_mutex_destroy(&far->lock);
 	reader_free(far->near);
 	free(far);
 }
 
 static const struct reader_ops far_ops = {.prepare = far_prepare,
 					  .read = far_read,
+					  .submit = far_submit,
 					  .get = far_get,
 					  .cancel = far_cancel,
 					  .identity = far_identity,
@@ -154,8 +192,6 @@ static void open_far(struct world *w)
 	finish(f);
 	assert_non_null(far);
 	far->reader.ops = &far_ops;
-	pthread_mutex_init(&far->lock, NULL);
-	pthread_cond_init(&far->changed, NULL);
 	assert_done(reader_file_open(f->path, &far->near));
 	assert_done(dataset_try_reader(&far->reader, &f->dataset, &f->err));
 	assert_done(dataset_load(f->dataset, DATASET_CHECKSUMS, &f->err));
@@ -176,14 +212,6 @@ static void begin_all(struct world *w)
 	begin_reading(w);
 	for (size_t i = 0; i < w->count; i++)
 		batch_ahead_begin(w->ahead, i);
-}
-
-/* Returns when so many have been under way at once. */
-static void wait_for_requests(const struct world *w, unsigned count)
-{
-	SCOPE_LOCK(&w->far->lock);
-	while (w->far->most < count)
-		pthread_cond_wait(&w->far->changed, &w->far->lock);
 }
 
 static uint64_t size_of(const struct world *w, size_t number)
@@ -231,20 +259,58 @@ TEST_OF(w, each_file_is_begun_when_there_is_room_for_it)
 	assert_int_equal(w->far->reads, 2); /* as there are 256 files in a batch */
 }
 
-TEST_OF(w, several_requests_are_under_way_before_anybody_reads)
+TEST_OF(w, all_requests_are_under_way_before_anybody_reads)
 {
-	add_files(w, 12, MIB);
+	add_files(w, 80, MIB);
 	open_far(w);
 	w->far->held = true;
 	begin_all(w);
-	wait_for_requests(w, 3);
-	pthread_mutex_lock(&w->far->lock);
-	w->far->held = false;
-	pthread_cond_broadcast(&w->far->changed);
-	pthread_mutex_unlock(&w->far->lock);
+	assert_in_range(count_waiting(w->far), 20, 27);
+	far_let_go(w->far);
 	for (size_t i = 0; i < w->count; i++)
 		expect_right(w, i);
-	assert_in_range(w->far->reads, 3, 5);
+	assert_in_range(w->far->reads, 20, 27);
+}
+
+static void *let_go_soon(void *context)
+{
+	struct world *w = context;
+
+	while (w->far->waiting->ahead)
+		sched_yield();
+	far_let_go(w->far);
+	return NULL;
+}
+
+TEST_OF(w, who_waits_says_so_to_the_reader)
+{
+	pthread_t id;
+
+	add_files(w, 4, 3000);
+	open_far(w);
+	w->far->held = true;
+	begin_all(w);
+	assert_int_equal(pthread_create(&id, NULL, let_go_soon, w), 0);
+	expect_right(w, 2);
+	pthread_join(id, NULL);
+}
+
+TEST_OF(w, the_reader_is_told_what_was_right)
+{
+	add_files(w, 12, MIB);
+	open_far(w);
+	w->far->bad =
+		dataset_extent(w->pack.dataset, dataset_first_extent(w->pack.dataset, w->files[1]))
+			.offset;
+	begin_all(w);
+	for (size_t i = 2; i < w->count; i++)
+		batch_ahead_read(w->ahead, i, w->buf);
+	assert_true(w->far->settled < w->far->reads); /* file 0 was not read */
+	assert_int_equal(batch_ahead_read(w->ahead, 0, w->buf), -EIO);
+	assert_int_equal(batch_ahead_read(w->ahead, 1, w->buf), -EIO);
+	batch_ahead_free(steal_ptr(&w->ahead));
+	assert_int_equal(w->far->settled, w->far->reads);
+	assert_int_equal(w->far->right, w->far->reads - 1);
 }
 
 TEST_OF(w, a_long_file_comes_in_pieces)
@@ -353,10 +419,10 @@ TEST_OF(w, what_is_under_way_can_be_given_up)
 	open_far(w);
 	w->far->held = true;
 	begin_all(w);
-	wait_for_requests(w, 2);
-	batch_ahead_free(w->ahead);
-	w->ahead = NULL;
-	assert_int_equal(w->far->under_way, 0);
+	assert_in_range(count_waiting(w->far), 3, 5);
+	batch_ahead_free(steal_ptr(&w->ahead));
+	assert_int_equal(count_waiting(w->far), 0);
+	assert_int_equal(w->far->reads, 0);
 }
 
 static void *read_some(void *context)

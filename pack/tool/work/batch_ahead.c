@@ -5,30 +5,37 @@
 #include "base/reader.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "base/workers.h"
 #include "pack/tool/work/batches.h"
 #include "pack/tool/work/interrupt.h"
 #include <string.h>
 #include <time.h>
 
-#define AT_ONCE 16		    /* requests; of single objects, as many as there may be */
 #define LARGE	(64 * MIB)	    /* longer files are read by themselves */
 #define LOOK_NS (CLOCK_SECOND / 10) /* for an interruption, while it waits */
 
-/* The bytes of neighbours, or of one long file, in whole pages. They are read in pieces of
- * BATCH_BYTES. A small batch is one piece, although the pages in which it begins and ends make it
- * longer. */
+/* What one request brings: at most BATCH_BYTES. */
+struct piece {
+	struct reader_request request;
+	struct iovec iov;
+	struct read_batch *batch;
+};
+
+/* The bytes of neighbours, or of one long file, in whole pages. A small batch is one piece,
+ * although the pages in which it begins and ends make it longer. */
 struct read_batch {
+	struct batch_ahead *ahead;
 	struct read_batch *next;
 	size_t first, end; /* numbers of files */
 	uint64_t from;	   /* of the memory, in the pack */
-	uint64_t needed;   /* bytes of it */
 	char *memory;	   /* NULL: there was none, or no need */
-	/* Protected by the lock of the workers: */
-	unsigned pieces, begun, done;
+	/* Protected by lock: */
+	unsigned done;	/* pieces */
 	unsigned users; /* files that are begun and not read */
 	bool closed;	/* no other file of it will begin */
 	int error;
+
+	unsigned count;
+	struct piece pieces[];
 };
 
 struct batch_ahead {
@@ -37,41 +44,10 @@ struct batch_ahead {
 	bool remote;
 	struct batch_list list;
 	struct read_batch *last; /* the one that files begin in */
-	struct workers workers;
+	pthread_mutex_t lock;
 	pthread_cond_t ready;	/* a batch is read */
-	struct read_batch *all; /* in order; protected by the lock of the workers */
-	bool given_up;		/* the same */
+	struct read_batch *all; /* in order; protected by lock */
 };
-
-/* --- in the threads that read ----------------------------------------------------------------- */
-
-/* Lock held, but while a piece is read. */
-static bool read_next(void *context)
-{
-	struct batch_ahead *ahead = context;
-	struct read_batch *batch = ahead->all;
-	uint64_t at, needed;
-	struct iovec iov;
-	int r;
-
-	while (batch && batch->begun == batch->pieces)
-		batch = batch->next;
-	if (!batch || ahead->given_up)
-		return false;
-	at = batch->begun++ * BATCH_BYTES;
-	pthread_mutex_unlock(&ahead->workers.lock);
-	needed = batch->needed - at;
-	if (batch->pieces > 1)
-		needed = min(needed, (uint64_t)BATCH_BYTES);
-	iov.iov_base = batch->memory + at;
-	iov.iov_len = (needed + READER_PAGE - 1) / READER_PAGE * READER_PAGE;
-	r = reader_read(ahead->reader, &iov, 1, batch->from + at, needed);
-	pthread_mutex_lock(&ahead->workers.lock);
-	batch->error = batch->error ? batch->error : r;
-	if (++batch->done == batch->pieces)
-		pthread_cond_broadcast(&ahead->ready);
-	return true;
-}
 
 /* --- its life --------------------------------------------------------------------------------- */
 
@@ -80,7 +56,6 @@ int batch_ahead_new(struct dataset *dataset, const uint32_t *files, size_t count
 {
 	struct reader *reader = dataset_reader(dataset);
 	struct batch_ahead *ahead = calloc(1, sizeof(*ahead));
-	struct reader_hints hints;
 	int r;
 
 	if (!ahead)
@@ -93,12 +68,26 @@ int batch_ahead_new(struct dataset *dataset, const uint32_t *files, size_t count
 		free(ahead);
 		return r;
 	}
-	hints = reader_hints(reader);
-	ahead->remote = hints.remote;
-	workers_init(&ahead->workers, hints.members ? WORKERS_MOST : AT_ONCE, read_next, ahead);
+	ahead->remote = reader_hints(reader).remote;
+	pthread_mutex_init(&ahead->lock, NULL);
 	clock_cond_init(&ahead->ready);
 	*ret = ahead;
 	return 0;
+}
+
+static bool is_read(const struct read_batch *batch)
+{
+	return batch->done == batch->count;
+}
+
+static void free_batch(struct read_batch *batch)
+{
+	if (!batch)
+		return;
+	for (unsigned i = 0; i < batch->count; i++)
+		reader_settle(&batch->pieces[i].request, batch->error == 0);
+	free(batch->memory);
+	free(batch);
 }
 
 void batch_ahead_free(struct batch_ahead *ahead)
@@ -108,100 +97,139 @@ void batch_ahead_free(struct batch_ahead *ahead)
 
 	if (!ahead)
 		return;
-	pthread_mutex_lock(&ahead->workers.lock);
-	ahead->given_up = true;
+	pthread_mutex_lock(&ahead->lock);
 	for (batch = ahead->all; batch; batch = batch->next)
-		busy |= batch->done < batch->begun;
-	pthread_mutex_unlock(&ahead->workers.lock);
+		busy |= !is_read(batch);
+	pthread_mutex_unlock(&ahead->lock);
 	if (busy)
 		reader_cancel(ahead->reader);
-	workers_release(&ahead->workers);
-	pthread_cond_destroy(&ahead->ready);
 	while ((batch = ahead->all)) {
+		pthread_mutex_lock(&ahead->lock);
+		while (!is_read(batch))
+			pthread_cond_wait(&ahead->ready, &ahead->lock);
+		pthread_mutex_unlock(&ahead->lock);
 		ahead->all = batch->next;
-		free(batch->memory);
-		free(batch);
+		free_batch(batch);
 	}
+	pthread_cond_destroy(&ahead->ready);
+	pthread_mutex_destroy(&ahead->lock);
 	free(ahead);
 }
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
+static void on_done(void *arg, int error)
+{
+	struct read_batch *batch = ((struct piece *)arg)->batch;
+	struct batch_ahead *ahead = batch->ahead;
+
+	SCOPE_LOCK(&ahead->lock);
+	batch->error = batch->error ? batch->error : error;
+	batch->done++;
+	if (is_read(batch))
+		pthread_cond_broadcast(&ahead->ready);
+}
+
+static void divide(struct read_batch *batch, uint64_t needed)
+{
+	for (unsigned i = 0; i < batch->count; i++) {
+		struct piece *piece = &batch->pieces[i];
+		uint64_t at = i * BATCH_BYTES, len = needed - at;
+
+		if (batch->count > 1)
+			len = min(len, (uint64_t)BATCH_BYTES);
+		piece->batch = batch;
+		piece->iov.iov_base = batch->memory + at;
+		piece->iov.iov_len = (len + READER_PAGE - 1) / READER_PAGE * READER_PAGE;
+		piece->request = (struct reader_request){.iov = &piece->iov,
+							 .count = 1,
+							 .offset = batch->from + at,
+							 .needed = len,
+							 .ahead = true,
+							 .done = on_done,
+							 .arg = piece};
+	}
+}
+
 /* One that begins with a file. A long file is one of its own. */
 static struct read_batch *make_batch(struct batch_ahead *ahead, size_t number)
 {
-	struct read_batch *batch = calloc(1, sizeof(*batch));
 	uint32_t entry = ahead->list.files[number];
-	uint64_t start, size = dataset_entry(ahead->dataset, entry).size;
+	uint64_t start, from, needed, size = dataset_entry(ahead->dataset, entry).size;
+	struct read_batch *batch;
 	struct batch chosen;
-	void *memory;
+	size_t pieces, end = number + 1;
+	void *memory = NULL;
 
-	if (!batch)
-		return NULL;
 	ahead->list.next = number;
 	if (size <= BATCH_BYTES && batch_list_next(&ahead->list, &chosen)) {
 		start = chosen.start;
 		size = chosen.len;
-		batch->end = number + chosen.count;
+		end = number + chosen.count;
 	} else {
 		start = dataset_extent(ahead->dataset, dataset_first_extent(ahead->dataset, entry))
 				.offset;
-		batch->end = number + 1;
 	}
+	from = start / READER_PAGE * READER_PAGE;
+	needed = start - from + size;
+	pieces = size > BATCH_BYTES ? (needed - 1) / BATCH_BYTES + 1 : size > 0;
+	batch = calloc(1, sizeof(*batch) + pieces * sizeof(batch->pieces[0]));
+	if (!batch)
+		return NULL;
+	batch->ahead = ahead;
 	batch->first = number;
-	batch->from = start / READER_PAGE * READER_PAGE;
-	batch->needed = size ? start - batch->from + size : 0;
-	batch->pieces =
-		size > BATCH_BYTES ? (unsigned)((batch->needed - 1) / BATCH_BYTES + 1) : size > 0;
-	if (batch->pieces && posix_memalign(&memory, READER_PAGE, batch->needed + READER_PAGE) == 0)
+	batch->end = end;
+	batch->from = from;
+	if (pieces && posix_memalign(&memory, READER_PAGE, needed + READER_PAGE) == 0) {
 		batch->memory = memory;
-	if (!batch->memory)
-		batch->pieces = 0;
+		batch->count = (unsigned)pieces;
+	}
+	divide(batch, needed);
 	return batch;
 }
 
-/* Lock held. */
-static void release_batch(struct batch_ahead *ahead, struct read_batch *batch)
+/* Takes out what nobody needs any more. Lock held. The batch, for free_batch(), or NULL. */
+static struct read_batch *take_out(struct batch_ahead *ahead, struct read_batch *batch)
 {
 	struct read_batch **link = &ahead->all;
 
-	if (!batch->closed || batch->users || batch->done < batch->pieces)
-		return;
+	if (!batch->closed || batch->users || !is_read(batch))
+		return NULL;
 	while (*link != batch)
 		link = &(*link)->next;
 	*link = batch->next;
-	free(batch->memory);
-	free(batch);
+	return batch;
 }
 
 void batch_ahead_begin(struct batch_ahead *ahead, size_t number)
 {
-	struct read_batch *before = ahead->last, **link = &ahead->all;
+	struct read_batch *batch = ahead->last, *over = NULL, **link = &ahead->all;
 
 	if (!ahead->remote || dataset_entry(ahead->dataset, ahead->list.files[number]).size > LARGE)
 		return;
-	if (!before || number >= before->end)
-		ahead->last = make_batch(ahead, number);
+	if (!batch || number >= batch->end)
+		batch = make_batch(ahead, number);
 
-	SCOPE_LOCK(&ahead->workers.lock);
-	if (before && ahead->last != before) {
-		before->closed = true;
-		release_batch(ahead, before);
+	pthread_mutex_lock(&ahead->lock);
+	if (batch)
+		batch->users++;
+	if (batch != ahead->last) {
+		if (ahead->last) {
+			ahead->last->closed = true;
+			over = take_out(ahead, ahead->last);
+		}
+		while (*link)
+			link = &(*link)->next;
+		*link = batch;
 	}
-	if (!ahead->last)
+	pthread_mutex_unlock(&ahead->lock);
+
+	free_batch(over);
+	if (batch == ahead->last)
 		return;
-	ahead->last->users++;
-	if (ahead->last == before)
-		return;
-	while (*link)
-		link = &(*link)->next;
-	*link = ahead->last;
-	if (workers_begin(&ahead->workers) < 0 && ahead->workers.started == 0) {
-		/* Then each file of it is read by itself. */
-		free(steal_ptr(&ahead->last->memory));
-		ahead->last->pieces = 0;
-	}
-	pthread_cond_broadcast(&ahead->workers.changed);
+	ahead->last = batch;
+	for (unsigned i = 0; batch && i < batch->count; i++)
+		reader_submit(ahead->reader, &batch->pieces[i].request);
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -227,11 +255,13 @@ static struct read_batch *wait_for_batch(struct batch_ahead *ahead, size_t numbe
 		batch = batch->next;
 	if (!batch || number < batch->first || !batch->users)
 		return NULL;
-	while (batch->done < batch->pieces && !interrupt_pending()) {
+	for (unsigned i = 0; i < batch->count; i++)
+		atomic_store(&batch->pieces[i].request.ahead, false);
+	while (!is_read(batch) && !interrupt_pending()) {
 		until = clock_after(LOOK_NS);
-		pthread_cond_timedwait(&ahead->ready, &ahead->workers.lock, &until);
+		pthread_cond_timedwait(&ahead->ready, &ahead->lock, &until);
 	}
-	*ret = batch->done < batch->pieces ? -EINTR : batch->error;
+	*ret = is_read(batch) ? batch->error : -EINTR;
 	return batch;
 }
 
@@ -261,16 +291,18 @@ int batch_ahead_read(struct batch_ahead *ahead, size_t number, void *buf)
 
 	if (!ahead->remote)
 		return read_alone(ahead, number, buf);
-	pthread_mutex_lock(&ahead->workers.lock);
+	pthread_mutex_lock(&ahead->lock);
 	batch = wait_for_batch(ahead, number, &r);
-	pthread_mutex_unlock(&ahead->workers.lock);
+	pthread_mutex_unlock(&ahead->lock);
 	if (!batch || (r == 0 && (!batch->memory ||
 				  take_bytes(ahead, batch, ahead->list.files[number], buf) < 0)))
 		r = read_alone(ahead, number, buf);
 	if (!batch)
 		return r;
-	SCOPE_LOCK(&ahead->workers.lock);
+	pthread_mutex_lock(&ahead->lock);
 	batch->users--;
-	release_batch(ahead, batch);
+	batch = take_out(ahead, batch);
+	pthread_mutex_unlock(&ahead->lock);
+	free_batch(batch);
 	return r;
 }

@@ -23,10 +23,17 @@ WORKERS = 8
 MEMORY = 0.1  # of the data
 GETS, OFF, CURL, LOCAL, PACKED = "one GET per file", "oracle=off", "curl, same ranges", \
     "foldfs, the pack on the disk", "foldfs, their pack"
+CURL_ALL = "curl --parallel"
 STORE = f"store {DELAY_MS} ms, {RATE_MB} MB/s a connection, memory {MEMORY:.0%}"
 KNOWN = f"{STORE}, seed 42"
 WITH_CACHE = f"{STORE}, {OFF}, a disk cache that holds all"
 AGAIN = "epoch from the disk cache, nothing in memory"
+OBJECTS = {seed: f"{STORE}, loose objects, seed {seed}" for seed in (42, "drawn")}
+DEVICES = {"net": f"a network, {NET_DELAY_US / 1000} ms a request", "nvme": "this disk"}
+FOLDERS = {device: f"folder on {name}, 2 workers, memory {MEMORY:.0%}"
+           for device, name in DEVICES.items()}
+PACKING = f"{STORE}, loose objects, packed"
+EPOCH, NOT_KNOWN = "epoch", "epoch, the order not known"
 PARALLEL, CURLS, TOGETHER = 128, 4, 250
 PART = 1000  # files that others' mounts of a bucket read: an epoch would take minutes
 GETTING = 20  # seconds of GETs beside loose objects: one is as long as another
@@ -155,16 +162,17 @@ def others(url, name):
                     "--vfs-read-chunk-size=0"], f":s3:{name}")}
 
 
-def loose(title, seed, bench, far, tree):
+def loose(seed, bench, far, tree):
     """The same files as loose objects, and their pack."""
+    title = OBJECTS[seed]
     name = os.path.basename(tree.root)
     command = [bench.foldfs, f"--pool={int(MEMORY * tree.bytes)}", "--anonymous",
                f"--endpoint={far.url}", "--relist"]
     ours = {OURS: (command, f"s3://{name}/"), OFF: ([*command, "--oracle=off"], f"s3://{name}/"),
             PACKED: (command, url_of(far, tree))}
     theirs = others(far.url, name)
-    rate = Measure(title, "epoch", "files/s", (Target(8, GETS), Target(0.7, PACKED)), "remote")
-    before = Measure(title, "epoch, the order not known", "files/s", (Target(1, GETS),), "remote")
+    rate = Measure(title, EPOCH, "files/s", (Target(8, GETS), Target(0.7, PACKED)), "remote")
+    before = Measure(title, NOT_KNOWN, "files/s", (Target(1, GETS),), "remote")
     ready = Measure(title, "mount", "s", (Target(2, at_least=False, text="at most 2 s"),), "remote")
     for _, system in bench.turns((*ours, GETS, *(theirs if seed == 42 else ()))):
         if system == GETS:
@@ -186,6 +194,26 @@ def loose(title, seed, bench, far, tree):
             if system == OURS:
                 ready.add(OURS, mount.ready_s)
     yield from (rate, before, ready)
+
+
+def packing(bench, far, tree):
+    """Their pack made from there, and what one curl reads."""
+    name = os.path.basename(tree.root)
+    rate = Measure(PACKING, "command", "files/s", (Target(0.8, CURL_ALL),), "remote")
+    with open(tree.list, encoding="utf-8") as paths, tempfile.NamedTemporaryFile("w") as config:
+        config.writelines(f'url = "{far.url}/{name}/{path}"\noutput = "/dev/null"\n'
+                          for path in paths.read().splitlines())
+        config.flush()
+        commands = {OURS: lambda target: [bench.foldpack, "create", "-q", "--anonymous",
+                                          f"--endpoint={far.url}", f"s3://{name}/", target],
+                    CURL_ALL: lambda _: ["curl", "-s", "--parallel", "--parallel-max", PARALLEL,
+                                         "-K", config.name]}
+        for _, system in bench.turns(commands):
+            with tempfile.TemporaryDirectory(dir=bench.kept) as place:
+                command = commands[system](f"{place}/pack")
+                seconds = bench.script("timed.py", *command)["wall_s"]
+            rate.add(system, tree.files / seconds)
+    return [rate]
 
 
 def store_into_memory(tree):
@@ -216,8 +244,8 @@ def remote(bench):
 def folder(title, root, least, bench):
     """The files as they are, below `root` (a context: new for each run), mounted from there."""
     tree = bench.photos()
-    rate = Measure(title, "epoch", "files/s", (Target(least, LOOSE),))
-    before = Measure(title, "epoch, the order not known", "files/s", (Target(0.95, LOOSE),))
+    rate = Measure(title, EPOCH, "files/s", (Target(least, LOOSE),))
+    before = Measure(title, NOT_KNOWN, "files/s", (Target(0.95, LOOSE),))
     command = [bench.foldfs, f"--pool={int(MEMORY * tree.bytes)}", "--relist"]
     for _, system in bench.turns((OURS, OFF, LOOSE)):
         with contextlib.ExitStack() as stack:
@@ -247,14 +275,11 @@ def near_folder(bench, tree):
 
 def prefix(bench):
     """Loose objects of a bucket, and folders, with nothing packed."""
-    rows = {}
-    for seed in 42, "drawn":
-        title = f"{STORE}, loose objects, seed {seed}"
-        rows[title] = with_store(bench, functools.partial(loose, title, seed), listed=True)
-    for device, root, least in ((f"a network, {NET_DELAY_US / 1000} ms a request", far_folder, 1.8),
-                                ("this disk", near_folder, 0.9)):
-        title = f"folder on {device}, 2 workers, memory {MEMORY:.0%}"
-        rows[title] = folder(title, root, least, bench)
+    rows = {title: with_store(bench, functools.partial(loose, seed), listed=True)
+            for seed, title in OBJECTS.items()}
+    rows[PACKING] = with_store(bench, packing, listed=True)
+    for device, root, least in (("net", far_folder, 1.8), ("nvme", near_folder, 0.9)):
+        rows[FOLDERS[device]] = folder(FOLDERS[device], root, least, bench)
     for title, measures in rows.items():
         if bench.only in title:
             yield from measures

@@ -164,6 +164,16 @@ TABLES = {
                  for device in cases_foreign.DEVICES], (cases_foreign.READER,)),
     "server": ([Line(cases_remote.KNOWN, "epoch", heading="from the server", label="first epoch")],
             (cases_remote.OFF, cases_remote.GETS, cases_remote.CURL)),
+    "loose objects": ([Line(title, cases_remote.EPOCH, heading="30 ms away, 8 workers",
+                            label=f"seed {seed}") for seed, title in cases_remote.OBJECTS.items()],
+                      (cases_remote.PACKED, cases_remote.GETS, "s3fs", "rclone")),
+    "folders": ([Line(title, measure, heading=f"{DEVICES[device]}, 2 workers", label=label)
+                 for device, title in cases_remote.FOLDERS.items()
+                 for measure, label in ((cases_remote.EPOCH, "seed 42"),
+                                        (cases_remote.NOT_KNOWN, "oracle=off"))],
+                (LOOSE,)),
+    "packing": ([Line(cases_remote.PACKING, "command", heading="30 ms away",
+                      label="foldpack create")], (cases_remote.CURL_ALL,)),
     "disk cache": ([Line(cases_remote.WITH_CACHE, "first epoch", heading="from the server",
                          label="first epoch"),
                     Line(cases_remote.WITH_CACHE, cases_remote.AGAIN, heading="from the disk cache",

@@ -248,9 +248,9 @@ $(B)/unit/test_listener: $(call objects,fs/nofuse/listener.c)
 $(B)/unit/test_sandbox: $(call objects,$(addprefix fs/life/,sandbox.c helper.c))
 # Of the tool, threads need these; with ThreadSanitizer all others would be compiled for nothing.
 $(B)/unit/test_batch_scan: $(call objects,pack/tool/read/batch_scan.c \
-		$(addprefix pack/tool/work/,batches.c pipeline.c))
+		$(addprefix pack/tool/work/,batches.c interrupt.c pipeline.c reads_ahead.c))
 $(B)/unit/test_batch_ahead: $(call objects,$(addprefix pack/tool/work/,batch_ahead.c batches.c \
-		interrupt.c))
+		interrupt.c reads_ahead.c))
 $(B)/unit/test_pipeline: $(call objects,pack/tool/work/pipeline.c)
 $(B)/unit/test_coprocess: $(call objects,$(addprefix pack/tool/work/,coprocess.c interrupt.c))
 $(B)/unit/test_scan: $(call objects,pack/tool/import/scan_builder.c)

@@ -1,21 +1,6 @@
 /* Files that are read in an order that is known before: pack/tool/work/batch_ahead.h. */
-#include "base/clock.h"
-#include "pack/dataset_open.h"
+#include "far_pack.h"
 #include "pack/tool/work/batch_ahead.h"
-#include "pack_fixture.h"
-#include "tests/unit/test.h"
-
-/* A pack on a server, whose requests are counted, and end at once or when the test lets them. */
-struct far {
-	struct reader reader;
-	struct reader *near;
-	bool is_near, held;
-	atomic_uint reads;
-	uint64_t bad;	    /* reads of this byte fail; 0: none */
-	atomic_ullong flip; /* this byte is damaged once; 0: none */
-	struct reader_request *waiting;
-	unsigned settled, right;
-};
 
 struct world {
 	struct fixture pack;
@@ -26,136 +11,6 @@ struct world {
 	struct batch_ahead *ahead;
 	char *buf;
 };
-
-static struct far *far_of(struct reader *reader)
-{
-	return (struct far *)(void *)reader;
-}
-
-static int far_prepare(struct reader *reader, enum reader_io io)
-{
-	return reader_prepare(far_of(reader)->near, io);
-}
-
-static struct reader_request *steal_first(struct reader_request **list)
-{
-	struct reader_request *first = *list;
-
-	*list = first->next;
-	return first;
-}
-
-static int far_read(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
-		    uint64_t needed)
-{
-	struct far *far = far_of(reader);
-	char *bytes = iov->iov_base;
-	uint64_t end = offset + iov->iov_len, flip = atomic_load(&far->flip);
-	int r;
-
-	far->reads++;
-	if (far->bad && offset <= far->bad && far->bad < end)
-		return -EIO;
-	r = reader_read(far->near, iov, count, offset, needed);
-	if (flip && offset <= flip && flip < end && atomic_exchange(&far->flip, 0))
-		bytes[flip - offset] ^= 1;
-	return r;
-}
-
-static void far_settle(struct reader_request *request, bool right)
-{
-	struct far *far = request->settled;
-
-	far->settled++;
-	far->right += right;
-}
-
-static void far_answer(struct far *far, struct reader_request *request)
-{
-	struct iovec iov = *request->iov;
-
-	request->settle = far_settle;
-	request->settled = far;
-	request->done(request->arg, far_read(&far->reader, &iov, request->count, request->offset,
-					     request->needed));
-}
-
-static void far_submit(struct reader *reader, struct reader_request *request)
-{
-	struct far *far = far_of(reader);
-
-	if (!far->held) {
-		far_answer(far, request);
-		return;
-	}
-	request->next = far->waiting;
-	far->waiting = request;
-}
-
-static unsigned count_waiting(const struct far *far)
-{
-	unsigned count = 0;
-
-	for (const struct reader_request *one = far->waiting; one; one = one->next)
-		count++;
-	return count;
-}
-
-static void far_let_go(struct far *far)
-{
-	while (far->waiting)
-		far_answer(far, steal_first(&far->waiting));
-}
-
-static ssize_t far_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
-{
-	struct far *far = far_of(reader);
-
-	far->reads++;
-	if (far->bad && offset <= far->bad && far->bad < offset + len)
-		return -EIO;
-	return reader_get(far->near, buf, len, offset);
-}
-
-static void far_cancel(struct reader *reader)
-{
-	struct far *far = far_of(reader);
-
-	while (far->waiting) {
-		struct reader_request *request = steal_first(&far->waiting);
-
-		assert_true(request->ahead); /* nobody waits for it */
-		request->done(request->arg, -ECANCELED);
-	}
-}
-
-static int far_identity(struct reader *reader, struct reader_identity *ret)
-{
-	return reader_identity(far_of(reader)->near, ret);
-}
-
-static void far_hints(const struct reader *reader, struct reader_hints *ret)
-{
-	*ret = (struct reader_hints){.remote =
-					     !((const struct far *)(const void *)reader)->is_near};
-}
-
-static void far_free(struct reader *reader)
-{
-	struct far *far = far_of(reader);
-
-	reader_free(far->near);
-	free(far);
-}
-
-static const struct reader_ops far_ops = {.prepare = far_prepare,
-					  .read = far_read,
-					  .submit = far_submit,
-					  .get = far_get,
-					  .cancel = far_cancel,
-					  .identity = far_identity,
-					  .hints = far_hints,
-					  .free = far_free};
 
 static void world_setup(struct world *w)
 {
@@ -187,19 +42,11 @@ static void add_files(struct world *w, unsigned count, uint64_t size)
 static void open_far(struct world *w)
 {
 	struct fixture *f = &w->pack;
-	struct far *far = calloc(1, sizeof(*far));
 
-	finish(f);
-	assert_non_null(far);
-	far->reader.ops = &far_ops;
-	assert_done(reader_file_open(f->path, &far->near));
-	assert_done(dataset_try_reader(&far->reader, &f->dataset, &f->err));
-	assert_done(dataset_load(f->dataset, DATASET_CHECKSUMS, &f->err));
+	w->far = far_open(f);
 	for (uint32_t e = 0; e < dataset_entries(f->dataset); e++)
 		if (format_is_file(dataset_entry(f->dataset, e).kind))
 			w->files[w->count++] = e;
-	far->reads = 0;
-	w->far = far;
 }
 
 static void begin_reading(struct world *w)
@@ -263,9 +110,9 @@ TEST_OF(w, all_requests_are_under_way_before_anybody_reads)
 {
 	add_files(w, 80, MIB);
 	open_far(w);
-	w->far->held = true;
+	far_hold(w->far);
 	begin_all(w);
-	assert_in_range(count_waiting(w->far), 20, 27);
+	assert_in_range(far_waiting(w->far), 20, 27);
 	far_let_go(w->far);
 	for (size_t i = 0; i < w->count; i++)
 		expect_right(w, i);
@@ -288,7 +135,7 @@ TEST_OF(w, who_waits_says_so_to_the_reader)
 
 	add_files(w, 4, 3000);
 	open_far(w);
-	w->far->held = true;
+	far_hold(w->far);
 	begin_all(w);
 	assert_int_equal(pthread_create(&id, NULL, let_go_soon, w), 0);
 	expect_right(w, 2);
@@ -417,11 +264,11 @@ TEST_OF(w, what_is_under_way_can_be_given_up)
 {
 	add_files(w, 12, MIB);
 	open_far(w);
-	w->far->held = true;
+	far_hold(w->far);
 	begin_all(w);
-	assert_in_range(count_waiting(w->far), 3, 5);
+	assert_in_range(far_waiting(w->far), 3, 5);
 	batch_ahead_free(steal_ptr(&w->ahead));
-	assert_int_equal(count_waiting(w->far), 0);
+	assert_int_equal(far_waiting(w->far), 0);
 	assert_int_equal(w->far->reads, 0);
 }
 

@@ -1,8 +1,7 @@
 /* All of a pack, or some files of it, by batches and in many threads: pack/tool/work/batches.h and
  * pack/tool/read/batch_scan.h. */
+#include "far_pack.h"
 #include "pack/tool/read/batch_scan.h"
-#include "pack_fixture.h"
-#include "tests/unit/test.h"
 
 /* --- batches -------------------------------------------------------------------------------- */
 
@@ -290,4 +289,54 @@ TEST_OF(f, as_many_threads_as_asked_for_within_reason)
 	assert_int_equal(batch_scan_jobs(3), 3);
 	assert_true(batch_scan_jobs(0) >= 8);
 	assert_true(batch_scan_jobs(UINT64_MAX) <= 256);
+}
+
+/* --- far -------------------------------------------------------------------------------------- */
+
+static struct far *far_with(struct fixture *f, unsigned count)
+{
+	char name[16];
+
+	for (unsigned i = 0; i < count; i++) {
+		snprintf(name, sizeof(name), "%02u", i);
+		add_file(f, PACK_ROOT, name, MIB);
+	}
+	return far_open(f);
+}
+
+static void *let_go_when_many_wait(void *far)
+{
+	while (far_waiting(far) < 12)
+		sched_yield();
+	far_let_go(far);
+	return NULL;
+}
+
+TEST_OF(f, one_thread_has_many_reads_of_a_server_under_way)
+{
+	struct far *far = far_with(f, 80);
+	struct broom broom = {0};
+	pthread_t id;
+
+	far_hold(far);
+	assert_int_equal(pthread_create(&id, NULL, let_go_when_many_wait, far), 0);
+	assert_done(swept(f, 1, &broom));
+	pthread_join(id, NULL);
+	assert_int_equal(broom.bytes, 80 * MIB);
+	assert_int_equal(far->reads, broom.done);
+	assert_int_equal(far->right, far->settled);
+	assert_int_equal(far->settled, broom.done);
+}
+
+TEST_OF(f, a_batch_that_a_server_refuses_costs_its_files_alone)
+{
+	struct far *far = far_with(f, 12);
+	struct broom broom = {0};
+
+	far->bad =
+		dataset_extent(f->dataset, dataset_first_extent(f->dataset, find(f, "05"))).offset;
+	assert_done(swept(f, 2, &broom));
+	assert_in_range(broom.unreadable, 1, 4);
+	assert_int_equal(broom.bytes, (12 - broom.unreadable) * MIB);
+	assert_int_equal(far->settled, far->right + 1);
 }

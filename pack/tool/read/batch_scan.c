@@ -5,6 +5,7 @@
 #include "base/reader.h"
 #include "base/scope.h"
 #include "pack/tool/work/pipeline.h"
+#include "pack/tool/work/reads_ahead.h"
 #include <string.h>
 #include <sys/mman.h>
 
@@ -21,6 +22,10 @@ void batch_reader_read(struct batch_reader *reader, const struct batch *batch)
 			    .iov_len = (needed + READER_PAGE - 1) / READER_PAGE * READER_PAGE};
 	struct iovec iov = all;
 
+	if (reader->ahead) {
+		reader->error = reads_ahead_wait(reader->ahead);
+		return;
+	}
 	reader->start = from;
 	reader->error = 0;
 	if (batch->len == 0 || reader_read_now(pack, &iov, 1, from, needed) == 0)
@@ -52,11 +57,15 @@ int batch_reader_check(struct batch_reader *reader, uint64_t number, struct data
 
 #define JOBS_LEAST 8u
 #define JOBS_MOST  256u
+#define SLOTS_FAR  1024u
+#define BYTES_FAR  (64 * MIB) /* of batches that are read ahead */
 
 /* One batch on its way. */
 struct batch_slot {
 	struct batch batch;
 	void *note;
+	char *memory; /* that it is read into ahead; NULL: a thread reads it */
+	struct read_ahead read;
 };
 
 struct batch_scan {
@@ -67,11 +76,24 @@ struct batch_scan {
 	struct batch_slot *items;     /* a ring */
 	char *notes;
 	unsigned slots;
+	bool remote;
 	uint64_t next; /* the item to put in */
+	struct reads_ahead ahead;
 };
+
+static void end_ahead(struct batch_slot *item)
+{
+	reads_ahead_end(&item->read, item->read.error == 0);
+	free(item->memory);
+	item->memory = NULL;
+}
 
 static void scan_release(struct batch_scan *scan)
 {
+	reads_ahead_release(&scan->ahead);
+	for (unsigned i = 0; scan->items && i < scan->slots; i++)
+		if (scan->items[i].memory)
+			end_ahead(&scan->items[i]);
 	for (unsigned i = 0; i < scan->jobs; i++)
 		free(scan->readers[i].memory);
 	free(scan->readers);
@@ -82,17 +104,20 @@ static void scan_release(struct batch_scan *scan)
 static int scan_prepare(struct batch_scan *scan)
 {
 	const struct batch_scan_params *params = scan->params;
+	struct reader *reader = dataset_reader(params->dataset);
 	void *memory;
 	int r;
 
+	reads_ahead_init(&scan->ahead, reader);
+	scan->remote = reader_hints(reader).remote;
 	/* Enough that a slow batch keeps no thread waiting. */
-	scan->slots = 4 * params->jobs;
+	scan->slots = scan->remote ? SLOTS_FAR : 4 * params->jobs;
 	scan->readers = calloc(params->jobs, sizeof(*scan->readers));
 	scan->items = calloc(scan->slots, sizeof(*scan->items));
 	scan->notes = calloc(scan->slots, params->note_size);
 	if (!scan->readers || !scan->items || !scan->notes)
 		return -ENOMEM;
-	r = reader_prepare(dataset_reader(params->dataset), READER_AUTO);
+	r = reader_prepare(reader, READER_AUTO);
 	if (r < 0)
 		return r;
 	r = batch_sort(params->dataset, params->files, params->count);
@@ -113,10 +138,32 @@ static int scan_prepare(struct batch_scan *scan)
 static void scan_work(void *context, unsigned worker, void *pointer)
 {
 	const struct batch_scan *scan = context;
-	const struct batch_slot *item = pointer;
+	struct batch_reader reader = scan->readers[worker];
+	struct batch_slot *item = pointer;
 
-	scan->params->work(scan->params->context, worker, &item->batch, &scan->readers[worker],
-			   item->note);
+	if (item->memory) {
+		reader.memory = item->memory;
+		reader.start = item->read.request.offset;
+		reader.ahead = &item->read;
+	}
+	scan->params->work(scan->params->context, worker, &item->batch, &reader, item->note);
+	if (item->memory && reads_ahead_wait(&item->read) != -EINTR)
+		end_ahead(item);
+}
+
+/* Returns how much memory it takes. Without, a thread reads it. */
+static size_t begin_ahead(struct batch_scan *scan, struct batch_slot *item)
+{
+	uint64_t from = item->batch.start / READER_PAGE * READER_PAGE;
+	size_t needed = (size_t)(item->batch.start - from) + item->batch.len;
+	void *memory;
+
+	if (!scan->remote || item->batch.len == 0 ||
+	    posix_memalign(&memory, READER_PAGE, needed + READER_PAGE) != 0)
+		return 0;
+	item->memory = memory;
+	reads_ahead_begin(&scan->ahead, &item->read, memory, from, needed);
+	return needed;
 }
 
 /* The next batch, in its place in the ring: 1, 0 at the end, or what scan_begin() returned. */
@@ -127,6 +174,8 @@ static int scan_begin(struct batch_scan *scan, struct batch_slot **ret)
 	struct batch_slot *item = &scan->items[slot];
 	int r = 0;
 
+	if (item->memory)
+		return -EINTR; /* it may be under way still */
 	if (!batch_list_next(&scan->batches, &item->batch))
 		return 0;
 	scan->next++;
@@ -151,15 +200,16 @@ int batch_scan(const struct batch_scan_params *params)
 		return r;
 	piped.workers = scan.jobs;
 	piped.slots = scan.slots;
+	piped.bytes = BYTES_FAR;
 	r = pipeline_new(&piped, &pipeline);
 	if (r < 0)
 		return r;
 	do {
-		while (r == 0 && !ended && pipeline_has_room(pipeline, 0)) {
+		while (r == 0 && !ended && pipeline_has_room(pipeline, BATCH_BYTES)) {
 			r = scan_begin(&scan, &item);
 			ended = r != 1;
 			if (r == 1) {
-				pipeline_put(pipeline, item, 0);
+				pipeline_put(pipeline, item, begin_ahead(&scan, item));
 				r = 0;
 			}
 		}

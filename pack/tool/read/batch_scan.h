@@ -1,6 +1,9 @@
 /* Reads the files of a pack in many threads, in the order in which their bytes lie there, in
  * batches: neighbours that one read gets, or a piece of one long file.
  *
+ * Where a read is a round trip to another machine, batches are read ahead (reads_ahead.h), 64 MiB
+ * of them; elsewhere each thread reads its own.
+ *
  * Results come in the order of batches, so what a command prints does not depend on the number of
  * threads. */
 #pragma once
@@ -16,6 +19,7 @@ struct batch_reader {
 	char *memory;	/* room for a batch, and for the pages in which it begins and ends */
 	uint64_t start; /* of what is in memory, in the pack */
 	int error;	/* -errno of reading the batch; then each extent is read alone */
+	struct read_ahead *ahead; /* NULL: the batch is read when it is asked for */
 };
 
 /* Reads a batch. A failure shows in batch_reader_check(). */
@@ -51,6 +55,6 @@ struct batch_scan_params {
 int batch_scan(const struct batch_scan_params *params);
 
 /* How many threads to use if the user asked for `asked`; 0: the user did not ask. At least 8:
- * reading limits a pack that is not in memory, and disks and servers are faster with many requests
- * at the same time. */
+ * reading limits a pack that is not in memory, and disks are faster with many requests at the same
+ * time. */
 unsigned batch_scan_jobs(uint64_t asked);

@@ -7,7 +7,6 @@
 #include "base/reader.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "base/workers.h"
 #include "pack/delta.h"
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/read/etags.h"
@@ -252,15 +251,13 @@ static int check_bytes(struct verify *verify)
 {
 	SCOPE(buf_release) struct buf files = BUF_INIT;
 	bool members = reader_hints(dataset_reader(verify->dataset)).members;
-	uint64_t jobs = verify->settings.jobs;
-	struct batch_scan_params params = {
-		.dataset = verify->dataset,
-		.jobs = batch_scan_jobs(members && !jobs ? WORKERS_MOST : jobs),
-		.note_size = sizeof(struct damage_note),
-		.begin = verify_begin,
-		.work = check_batch,
-		.done = verify_batch_done,
-		.context = verify};
+	struct batch_scan_params params = {.dataset = verify->dataset,
+					   .jobs = batch_scan_jobs(verify->settings.jobs),
+					   .note_size = sizeof(struct damage_note),
+					   .begin = verify_begin,
+					   .work = check_batch,
+					   .done = verify_batch_done,
+					   .context = verify};
 	int r = members ? etags_new(verify->dataset, &verify->etags) : 0;
 
 	for (uint32_t e = 0; r == 0 && e < dataset_entries(verify->dataset); e++) {

@@ -1,51 +1,39 @@
 #include "pack/tool/work/batch_ahead.h"
 
-#include "base/clock.h"
 #include "base/math.h"
 #include "base/reader.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/work/batches.h"
-#include "pack/tool/work/interrupt.h"
+#include "pack/tool/work/reads_ahead.h"
 #include <string.h>
-#include <time.h>
 
-#define LARGE	(64 * MIB)	    /* longer files are read by themselves */
-#define LOOK_NS (CLOCK_SECOND / 10) /* for an interruption, while it waits */
+#define LARGE (64 * MIB) /* longer files are read by themselves */
 
-/* What one request brings: at most BATCH_BYTES. */
-struct piece {
-	struct reader_request request;
-	struct iovec iov;
-	struct read_batch *batch;
-};
-
-/* The bytes of neighbours, or of one long file, in whole pages. A small batch is one piece,
- * although the pages in which it begins and ends make it longer. */
+/* The bytes of neighbours, or of one long file, in whole pages. They are read in pieces of
+ * BATCH_BYTES. A small batch is one piece, although the pages in which it begins and ends make it
+ * longer. */
 struct read_batch {
-	struct batch_ahead *ahead;
 	struct read_batch *next;
 	size_t first, end; /* numbers of files */
 	uint64_t from;	   /* of the memory, in the pack */
+	uint64_t needed;   /* bytes of it */
 	char *memory;	   /* NULL: there was none, or no need */
 	/* Protected by lock: */
-	unsigned done;	/* pieces */
 	unsigned users; /* files that are begun and not read */
 	bool closed;	/* no other file of it will begin */
-	int error;
 
 	unsigned count;
-	struct piece pieces[];
+	struct read_ahead pieces[];
 };
 
 struct batch_ahead {
 	struct dataset *dataset;
-	struct reader *reader;
 	bool remote;
 	struct batch_list list;
 	struct read_batch *last; /* the one that files begin in */
+	struct reads_ahead reads;
 	pthread_mutex_t lock;
-	pthread_cond_t ready;	/* a batch is read */
 	struct read_batch *all; /* in order; protected by lock */
 };
 
@@ -61,7 +49,6 @@ int batch_ahead_new(struct dataset *dataset, const uint32_t *files, size_t count
 	if (!ahead)
 		return -ENOMEM;
 	ahead->dataset = dataset;
-	ahead->reader = reader;
 	ahead->list = (struct batch_list){.dataset = dataset, .files = files, .count = count};
 	r = reader_prepare(reader, READER_AUTO);
 	if (r < 0) {
@@ -69,15 +56,10 @@ int batch_ahead_new(struct dataset *dataset, const uint32_t *files, size_t count
 		return r;
 	}
 	ahead->remote = reader_hints(reader).remote;
+	reads_ahead_init(&ahead->reads, reader);
 	pthread_mutex_init(&ahead->lock, NULL);
-	clock_cond_init(&ahead->ready);
 	*ret = ahead;
 	return 0;
-}
-
-static bool is_read(const struct read_batch *batch)
-{
-	return batch->done == batch->count;
 }
 
 static void free_batch(struct read_batch *batch)
@@ -85,7 +67,7 @@ static void free_batch(struct read_batch *batch)
 	if (!batch)
 		return;
 	for (unsigned i = 0; i < batch->count; i++)
-		reader_settle(&batch->pieces[i].request, batch->error == 0);
+		reads_ahead_end(&batch->pieces[i], batch->pieces[i].error == 0);
 	free(batch->memory);
 	free(batch);
 }
@@ -93,63 +75,19 @@ static void free_batch(struct read_batch *batch)
 void batch_ahead_free(struct batch_ahead *ahead)
 {
 	struct read_batch *batch;
-	bool busy = false;
 
 	if (!ahead)
 		return;
-	pthread_mutex_lock(&ahead->lock);
-	for (batch = ahead->all; batch; batch = batch->next)
-		busy |= !is_read(batch);
-	pthread_mutex_unlock(&ahead->lock);
-	if (busy)
-		reader_cancel(ahead->reader);
+	reads_ahead_release(&ahead->reads);
 	while ((batch = ahead->all)) {
-		pthread_mutex_lock(&ahead->lock);
-		while (!is_read(batch))
-			pthread_cond_wait(&ahead->ready, &ahead->lock);
-		pthread_mutex_unlock(&ahead->lock);
 		ahead->all = batch->next;
 		free_batch(batch);
 	}
-	pthread_cond_destroy(&ahead->ready);
 	pthread_mutex_destroy(&ahead->lock);
 	free(ahead);
 }
 
 /* --- batches ---------------------------------------------------------------------------------- */
-
-static void on_done(void *arg, int error)
-{
-	struct read_batch *batch = ((struct piece *)arg)->batch;
-	struct batch_ahead *ahead = batch->ahead;
-
-	SCOPE_LOCK(&ahead->lock);
-	batch->error = batch->error ? batch->error : error;
-	batch->done++;
-	if (is_read(batch))
-		pthread_cond_broadcast(&ahead->ready);
-}
-
-static void divide(struct read_batch *batch, uint64_t needed)
-{
-	for (unsigned i = 0; i < batch->count; i++) {
-		struct piece *piece = &batch->pieces[i];
-		uint64_t at = i * BATCH_BYTES, len = needed - at;
-
-		if (batch->count > 1)
-			len = min(len, (uint64_t)BATCH_BYTES);
-		piece->batch = batch;
-		piece->iov.iov_base = batch->memory + at;
-		piece->iov.iov_len = (len + READER_PAGE - 1) / READER_PAGE * READER_PAGE;
-		piece->request = (struct reader_request){.iov = &piece->iov,
-							 .count = 1,
-							 .offset = batch->from + at,
-							 .needed = len,
-							 .ahead = true,
-							 .done = on_done,
-							 .arg = piece};
-	}
-}
 
 /* One that begins with a file. A long file is one of its own. */
 static struct read_batch *make_batch(struct batch_ahead *ahead, size_t number)
@@ -176,15 +114,14 @@ static struct read_batch *make_batch(struct batch_ahead *ahead, size_t number)
 	batch = calloc(1, sizeof(*batch) + pieces * sizeof(batch->pieces[0]));
 	if (!batch)
 		return NULL;
-	batch->ahead = ahead;
 	batch->first = number;
 	batch->end = end;
 	batch->from = from;
+	batch->needed = needed;
 	if (pieces && posix_memalign(&memory, READER_PAGE, needed + READER_PAGE) == 0) {
 		batch->memory = memory;
 		batch->count = (unsigned)pieces;
 	}
-	divide(batch, needed);
 	return batch;
 }
 
@@ -193,7 +130,7 @@ static struct read_batch *take_out(struct batch_ahead *ahead, struct read_batch 
 {
 	struct read_batch **link = &ahead->all;
 
-	if (!batch->closed || batch->users || !is_read(batch))
+	if (!batch->closed || batch->users)
 		return NULL;
 	while (*link != batch)
 		link = &(*link)->next;
@@ -228,8 +165,14 @@ void batch_ahead_begin(struct batch_ahead *ahead, size_t number)
 	if (batch == ahead->last)
 		return;
 	ahead->last = batch;
-	for (unsigned i = 0; batch && i < batch->count; i++)
-		reader_submit(ahead->reader, &batch->pieces[i].request);
+	for (unsigned i = 0; batch && i < batch->count; i++) {
+		uint64_t at = i * BATCH_BYTES, needed = batch->needed - at;
+
+		if (batch->count > 1)
+			needed = min(needed, (uint64_t)BATCH_BYTES);
+		reads_ahead_begin(&ahead->reads, &batch->pieces[i], batch->memory + at,
+				  batch->from + at, needed);
+	}
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -245,24 +188,29 @@ static int read_alone(const struct batch_ahead *ahead, size_t number, void *buf)
 	return (uint64_t)n < size ? -EBADMSG : 0;
 }
 
-/* Waits until the batch with a file is read. Lock held. NULL: there is none, or it has failed. */
-static struct read_batch *wait_for_batch(struct batch_ahead *ahead, size_t number, int *ret)
+/* The batch with a file that has begun; NULL: there is none. */
+static struct read_batch *batch_of(struct batch_ahead *ahead, size_t number)
 {
-	struct read_batch *batch = ahead->all;
-	struct timespec until;
+	struct read_batch *batch;
 
+	SCOPE_LOCK(&ahead->lock);
+	batch = ahead->all;
 	while (batch && number >= batch->end)
 		batch = batch->next;
-	if (!batch || number < batch->first || !batch->users)
-		return NULL;
-	for (unsigned i = 0; i < batch->count; i++)
-		atomic_store(&batch->pieces[i].request.ahead, false);
-	while (!is_read(batch) && !interrupt_pending()) {
-		until = clock_after(LOOK_NS);
-		pthread_cond_timedwait(&ahead->ready, &ahead->lock, &until);
+	return batch && number >= batch->first && batch->users ? batch : NULL;
+}
+
+/* For all of it, even if a piece fails, unless it is interrupted. */
+static int wait_for_batch(struct read_batch *batch)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r != -EINTR && i < batch->count; i++) {
+		int error = reads_ahead_wait(&batch->pieces[i]);
+
+		r = error == -EINTR || r == 0 ? error : r;
 	}
-	*ret = is_read(batch) ? batch->error : -EINTR;
-	return batch;
+	return r;
 }
 
 /* Copies the bytes of a file out of its batch, and checks them: 0 or -EBADMSG. */
@@ -286,19 +234,14 @@ static int take_bytes(const struct batch_ahead *ahead, const struct read_batch *
 /* What does not match its checksum is read once more. */
 int batch_ahead_read(struct batch_ahead *ahead, size_t number, void *buf)
 {
-	struct read_batch *batch;
-	int r = 0;
+	struct read_batch *batch = ahead->remote ? batch_of(ahead, number) : NULL;
+	int r = batch ? wait_for_batch(batch) : 0;
 
-	if (!ahead->remote)
-		return read_alone(ahead, number, buf);
-	pthread_mutex_lock(&ahead->lock);
-	batch = wait_for_batch(ahead, number, &r);
-	pthread_mutex_unlock(&ahead->lock);
 	if (!batch || (r == 0 && (!batch->memory ||
 				  take_bytes(ahead, batch, ahead->list.files[number], buf) < 0)))
 		r = read_alone(ahead, number, buf);
-	if (!batch)
-		return r;
+	if (!batch || r == -EINTR)
+		return r; /* what may be under way stays until the end */
 	pthread_mutex_lock(&ahead->lock);
 	batch->users--;
 	batch = take_out(ahead, batch);

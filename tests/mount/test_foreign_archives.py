@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -276,6 +277,75 @@ def photos():
     return classes, [(f"{path.parent.name}/{path.stem}", label, path.read_bytes())
                      for label, name in enumerate(classes)
                      for path in sorted((PHOTOS / name).iterdir())]
+
+
+# --- zeros in place of members ----------------------------------------------------------------
+
+SEEMS_CUT = "perhaps cut by a crash: zeros in place of members begin in or behind "
+
+
+def jpeg(number, size):
+    """What a cut is known by: how it ends."""
+    return b"\xff\xd8\xff" + random.Random(number).randbytes(size - 5) + b"\xff\xd9"
+
+
+def in_own_folders(place):
+    """As foldfs wants several that have equal paths."""
+    return [f"{path.stem}/={path}" for path in sorted(place.glob("x-*.tar"))]
+
+
+def test_zeros_that_writers_of_tars_leave_are_no_cut(place, mount):
+    """With records of all sizes, through dd, and several tars one after the other; also where the
+    last member ends in zeros."""
+    root = place / "src"
+    for name, last in (("a.npy", bytes(9000)), ("b.txt", b"1\n"),
+                       ("c.jpg", jpeg(1, 5000) + bytes(3000)), ("d.png", b"IEND\xaeB`\x82")):
+        trees.write(root / name, last)
+        archive(root, place / f"x-{name}.tar", tarfile.GNU_FORMAT)
+        for blocks in (1, 3, 7, 20, 31, 113, 512, 1000, 1999, 2048):
+            for program in filter(shutil.which, ("tar", "bsdtar")):
+                made = place / f"x-{name}-{blocks}-{program}.tar"
+                run(program, "-b", f"{blocks}", "-cf", made, "-C", root, name)
+                size = random.Random(blocks).choice([4096, 10_240, 65536, 1 << 20])
+                run("dd", f"if={made}", f"of={made.with_suffix('.dd.tar')}", "conv=sync",
+                    f"bs={size}")
+    (place / "x-two.tar").write_bytes(b"".join(
+        (place / f"x-a.npy-{blocks}-tar.tar").read_bytes() for blocks in (1, 20, 7)))
+    assert SEEMS_CUT not in mount(*in_own_folders(place)).said
+
+
+@pytest.mark.parametrize("layout", ["--layout=classes", "--layout=tree"])
+def test_a_shard_that_a_crash_cut_and_filled_up_with_zeros_is_told(layout, place, mount):
+    """Wherever the bytes of a file end early: one that becomes no shorter than it was."""
+    shard = place / "whole"
+    with tarfile.open(shard, "w", format=tarfile.USTAR_FORMAT) as tar:
+        for number in range(12):
+            add(tar, f"{number}.jpg", jpeg(number, 5000 + 700 * number))
+            add(tar, f"{number}.cls", b"%d" % (number % 3))
+    with tarfile.open(shard) as tar:
+        parts = [(one.offset_data, one.offset_data + one.size - 16) for one in tar]
+    whole, told = shard.read_bytes(), 0
+    for cut in range(1024, len(whole) - 12_000, 512):
+        if any(begin <= cut < max(end, begin + 1) for begin, end in parts):
+            (place / f"x-{told:03}.tar").write_bytes(whole[:cut] + bytes(len(whole) - cut))
+            told += 1
+    assert told > 100
+    assert f"{SEEMS_CUT}{told} members, such as '0.jpg'" in mount(*in_own_folders(place),
+                                                                  layout).said
+
+
+def test_more_zeros_than_any_record_has_are_told(place, mount):
+    """Where a crash cut it between two members. Of two tars one after the other, each counts."""
+    def tar_of(blocks, name):
+        with tarfile.open(place / "tar", "w", format=tarfile.USTAR_FORMAT) as tar:
+            add(tar, name, jpeg(1, 60_000))
+        data = (place / "tar").read_bytes().rstrip(b"\0")
+        return data.ljust(512 * blocks, b"\0")
+
+    (place / "x-1.tar").write_bytes(tar_of(2063, "a/1.jpg"))
+    (place / "x-2.tar").write_bytes(tar_of(2063, "a/2.jpg") + tar_of(140, "a/3.jpg"))
+    (place / "x-3.tar").write_bytes(tar_of(140, "a/4.jpg") + tar_of(2063, "a/5.jpg"))
+    assert f"{SEEMS_CUT}3 members, such as 'a/1.jpg'" in mount(place / "x-*.tar").said
 
 
 # --- zips -------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ EMPTY = bytes(BLOCK)
 HEADER = struct.Struct("100s8s16x12s12s8xc100s6s82x155s12x")
 SUM, SUM_END = 148, 156
 EXTENDED_MOST = 1 << 20  # bytes of a header in front of one: names and times
-PADDING_MOST = 1 << 20  # read over after the end mark: tar pads its file to 10 KiB
+RECORD, RECORD_MOST = 20 * BLOCK, 2048 * BLOCK  # tar fills up the last of its records with zeros
 PIECES_MOST = 1 << 20
 NUMBER_MOST = (1 << 63) - 1
 NESTED_MOST = 2  # tars in each other
@@ -32,6 +32,9 @@ EXTENDED, PLAIN, REMARKS = b"xgXLK", b"\0" b"07", b"VAE"  # the name of a volume
 KINDS = {b"1": "hardlink", b"2": "symlink", b"3": "device", b"4": "device", b"5": "folder",
          b"D": "folder", b"6": "pipe", b"M": "part"}  # D: of GNU, with a list of what was in it
 SECOND = 1000000000
+# Files that end in few zeros, or behind these bytes, of a JPEG or PNG, in as many as they like.
+ZEROLESS, ENDS = b"jpg jpeg png webp cls txt json".split(), (b"\xff\xd9", b"IEND\xaeB`\x82")
+FEW, TAIL = 16, 1 << 16
 BAD_MAP = "the map of its holes contradicts itself"
 
 
@@ -188,14 +191,24 @@ def read_pax(records, said):
 # --- members ----------------------------------------------------------------------------------
 
 
+def fills_record(size, zeros):
+    """Whether a tar of this size may end in so many: with the end mark, what fills up a record, of
+    any size that tar -b takes, and, where dd fills up its block, one of tar's usual size too."""
+    least = max(zeros - RECORD, BLOCK)
+    return any(size % record == 0 for record in range(least, RECORD_MOST + 1, BLOCK))
+
+
 class Members:
     """Iterates over those in [at, end) of a source: Member. `behind`: bytes behind the end mark
-    that are no tar. `all`, `next`: what headers in front say of all members to come, and of the
-    next."""
+    that are no tar. `filled`: of each tar whose zeros are not only those of its end, but in place
+    of members, as a crash leaves them, the path of its last one. `all`, `next`: what headers in
+    front say of all members to come, and of the next."""
 
     def __init__(self, source, at, end):
         self.source, self.at, self.end = source, at, end
+        self.begin, self.last = at, None  # of the tar in hand
         self.number = self.behind = 0
+        self.filled = []
         self.all, self.next, self.path = {}, {}, b""
 
     def damaged(self, reason):
@@ -207,18 +220,34 @@ class Members:
         block = self.source.peek(offset, BLOCK) if self.end - offset >= BLOCK else b""
         return block if len(block) == BLOCK else b""
 
+    def ends_in_zeros(self):
+        """Whether the last member does, where files of its name do not."""
+        member = self.last
+        if not member or member.pieces is not None or not member.size or (
+                member.path.rpartition(b".")[2].lower() not in ZEROLESS):
+            return False
+        size = min(member.size, TAIL)
+        tail = self.source.get(member.offset + member.size - size, size)
+        return not any(tail[-FEW:]) and not tail.rstrip(b"\0").endswith(ENDS)
+
     def pass_end(self):
         """The end mark is one or two empty blocks. More of them may follow, and then another tar,
         whose first header is returned; or None."""
-        at, most, block = self.at, self.at + PADDING_MOST, EMPTY
+        at, most, block = self.at, self.at + RECORD_MOST + BLOCK, EMPTY
+        cut = bool(self.next) or self.ends_in_zeros()
         while block == EMPTY and at < most:
             at += BLOCK
             block = self.block_at(at)
-        if block and is_sound(block):
-            self.at = at
-            return block
-        self.behind = max(self.end - at, 0)
-        return None
+        follows = bool(block) and is_sound(block)
+        if not follows:
+            self.behind = max(self.end - at, 0)
+        if cut or not (self.behind or fills_record(at - self.begin, at - self.at)):
+            self.filled.append(self.last.path if self.last else b"")
+        if not follows:
+            return None
+        self.at = self.begin = at
+        self.last = None
+        return block
 
     def next_block(self):
         """None: at the end."""
@@ -387,6 +416,7 @@ class Members:
                 self.next = {}
             if block[156:157] not in REMARKS:
                 self.number += 1
+                self.last = member
                 yield member
 
 
@@ -438,11 +468,12 @@ def look_at_paths(members):
 
 
 class Scan:
-    """Of members, and of tars in a tar. `behind`: bytes behind their ends; `classed`: samples of
-    WebDataset with a class, which are looked for as nobody asked for the tree."""
+    """Of members, and of tars in a tar. `behind`, `filled`: as those of Members; `classed`: samples
+    of WebDataset with a class, which are looked for as nobody asked for the tree."""
 
     def __init__(self, source, archive, looks):
         self.source, self.archive, self.behind, self.classed = source, archive, 0, 0
+        self.filled = []
         self.look = Look() if looks else None
 
     def members(self, source, at, end, below=b"", depth=0):
@@ -470,6 +501,7 @@ class Scan:
                     member.target = below + member.target
             yield member
         self.behind += found.behind
+        self.filled += found.filled
 
     @staticmethod
     def folder(name, taken, member):
@@ -510,13 +542,15 @@ class Scan:
 def probe(source):
     head = source.peek(0, 2 * BLOCK)
     if head == 2 * EMPTY:  # one without members
-        return (source.size % BLOCK == 0 and source.size <= PADDING_MOST and
+        return (source.size % BLOCK == 0 and source.size <= RECORD_MOST and
                 source.option["shown"].endswith(".tar"))
     return len(head) >= BLOCK and is_sound(head[:BLOCK])
 
 
-def note_behind(tree, count):
-    tree.note("behind the end of the tar are {} bytes that are not shown", count)
+def note_ends(tree, found):
+    tree.note("perhaps cut by a crash: zeros in place of members begin in or behind {} member(s)",
+              len(found.filled), example=b"'%b'" % b"".join(found.filled[:1])[:400])
+    tree.note("behind the end of the tar are {} bytes that are not shown", found.behind)
 
 
 def scan(source, tree):
@@ -524,7 +558,7 @@ def scan(source, tree):
     looks = layout == "auto" and source.option["strip"] == "0"
     if layout == "classes" or (looks and has_classes(source, Members(source, 0, source.size))):
         scan_samples(source, tree, all_of_it)
-        note_behind(tree, all_of_it.behind)
+        note_ends(tree, all_of_it)
         return
     archive = Archive(source, tree)
     found = Scan(source, archive, looks)
@@ -533,4 +567,4 @@ def scan(source, tree):
     archive.note()
     tree.note("{} images have a .cls beside them, as samples of WebDataset have: --layout=classes "
               "makes folders of these classes", found.classed)
-    note_behind(tree, found.behind)
+    note_ends(tree, found)

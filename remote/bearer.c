@@ -104,6 +104,8 @@ int bearer_new(const char *text, bool apart, const struct remote_settings *setti
 		bearer_free(&bearer->auth);
 		return r;
 	}
+	if (bearer->token.of_hub)
+		bearer->auth.elsewhere = "; HF_ENDPOINT names another";
 	bearer->auth.netrc = !bearer->token.text && !apart;
 	*ret = &bearer->auth;
 	return 0;

@@ -25,6 +25,7 @@ struct listed {
 typedef int listed_fn(void *context, const struct listed *listed, struct err *err);
 
 struct listed_ask {
+	const char *name; /* in notices */
 	const struct remote_settings *settings;
 	struct remote *remote;
 	unsigned pages; /* at most */

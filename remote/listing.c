@@ -114,7 +114,8 @@ int s3_list(const char *name, const struct remote_settings *settings,
 	const char *pattern = key_of(name);
 	struct listing listing = {
 		.name = name, .root = (int)(pattern - name) - 1, .pattern = pattern, .found = ret};
-	struct listed_ask ask = {.settings = settings,
+	struct listed_ask ask = {.name = name,
+				 .settings = settings,
 				 .remote = remote,
 				 .pages = BOUND_PAGES,
 				 .found = take_listed,
@@ -174,7 +175,8 @@ static int list_dataset(struct listing *listing, const struct hub_name *parts,
 			const struct remote_settings *settings, struct remote *remote,
 			struct err *err)
 {
-	struct listed_ask ask = {.settings = settings,
+	struct listed_ask ask = {.name = listing->name,
+				 .settings = settings,
 				 .remote = remote,
 				 .pages = BOUND_PAGES,
 				 .found = take_listed,

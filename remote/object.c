@@ -5,14 +5,9 @@
 #include "remote/bounds.h"
 #include "remote/retry.h"
 #include "remote/url.h"
-#include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 #include <strings.h>
 #include <xxhash.h>
-
-#define OUTAGE_NS (2 * CLOCK_SECOND)  /* without a success before the user is told */
-#define AGAIN_NS  (60 * CLOCK_SECOND) /* between two lines about reads that were given up */
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
@@ -84,76 +79,22 @@ static const struct retry_rule *rule_of(const struct object_read *read,
 
 /* --- what the user hears ---------------------------------------------------------------------- */
 
-static void say(const struct object_group *group, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void say(const struct object_group *group, const char *format, ...)
-{
-	SCOPE(buf_release) struct buf line = BUF_INIT;
-	va_list args;
-
-	buf_addf(&line, "%s: ", group->shown);
-	va_start(args, format);
-	buf_addv(&line, format, args);
-	va_end(args);
-	if (group->settings->notice && buf_error(&line) == 0)
-		group->settings->notice(line.data);
-}
-
 static uint64_t patience(const struct object *object)
 {
-	uint64_t seconds = remote_retry(object->group->settings, REMOTE_RETRY);
+	uint64_t seconds = remote_retry(object->group->notice.settings, REMOTE_RETRY);
 
 	return object->arrived ? seconds : min(seconds, OBJECT_OPENING);
 }
 
-/* Tells the user, once for each outage of a server. */
-static void note_read_failure(struct object *object, const char *why)
-{
-	struct object_group *group = object->group;
-	uint64_t now = clock_ns();
-
-	if (!group->failing_since)
-		group->failing_since = now;
-	if (group->logged || now - group->failing_since < OUTAGE_NS || !http_speak(group->client))
-		return;
-	group->logged = true;
-	say(group, "%s; asking again for up to %" PRIu64 " s", why, patience(object));
-}
-
-static void note_success(struct object_group *group)
-{
-	uint64_t since = group->failing_since, outage = since ? clock_ns() - since : 0;
-
-	group->failing_since = 0;
-	if (outage >= OUTAGE_NS)
-		http_hurry(group->client);
-	if (!group->logged)
-		return;
-	group->logged = false;
-	http_hush(group->client);
-	say(group, "answers again, after %" PRIu64 " s", outage / CLOCK_SECOND);
-}
-
-/* While a pack is being opened, the caller reports the error. A server that refuses some requests
- * must not fill the log. */
+/* While a pack is being opened, the caller reports the error. */
 static void note_end(struct object *object, const struct err *why, int error)
 {
-	struct object_group *group = object->group;
-	uint64_t now = clock_ns();
-
 	pthread_mutex_lock(&object->lock);
 	object->why = *why;
 	pthread_mutex_unlock(&object->lock);
-	if (group->many || group->logged || error == -ESTALE || error == -ECANCELED ||
-	    !is_object_open(object) || (group->given_up && now - group->given_up < AGAIN_NS) ||
-	    !http_speak(group->client))
-		return;
-	group->logged = true;
-	group->given_up = now;
-	if (!group->failing_since)
-		group->failing_since = now;
-	say(group, "%s", why->text);
+	if (!object->group->many && error != -ESTALE && error != -ECANCELED &&
+	    is_object_open(object))
+		outage_notice_given_up(&object->group->notice, why->text);
 }
 
 /* --- what comes next -------------------------------------------------------------------------- */
@@ -184,7 +125,7 @@ static struct http_verdict ask_again(struct object_read *read, const struct http
 	struct object *object = read->object;
 	uint64_t now = clock_ns(), most = patience(object), came, waited;
 
-	note_read_failure(object, read->why.text);
+	outage_notice_failed(&object->group->notice, read->why.text, most);
 	/* Bytes that came are worth the time that they take at HTTP_PACE, so that a server that
 	 * sends one now and then does not buy patience with it. */
 	came = sub_sat(read->transfer.got, read->got);
@@ -297,17 +238,8 @@ static struct http_verdict go_elsewhere(struct object_read *read,
 static void explain_failure(struct object_read *read, const struct http_outcome *outcome,
 			    const struct retry_rule *rule)
 {
-	const char *elsewhere = read->object->auth->elsewhere;
-
-	if (read->why.text[0])
-		return;
-	if (rule == retry_rule_of_status(outcome->answer.status) && !strchr(rule->why, '('))
-		err_set(&read->why, 0, "%s (%u)", rule->why, outcome->answer.status);
-	else if (outcome->reason[0])
-		err_set(&read->why, 0, "%s: %s%s", rule->why, outcome->reason,
-			rule == retry_rule_of_end(HTTP_NO_NAME) && elsewhere ? elsewhere : "");
-	else
-		err_set(&read->why, 0, "%s", rule->why);
+	if (!read->why.text[0])
+		retry_explain(rule, outcome, read->object->auth->elsewhere, &read->why);
 }
 
 /* Some stores refuse conditions that hold, do not know them, or then send all of the object.
@@ -331,7 +263,7 @@ static struct http_verdict take_range(struct object_read *read, const struct htt
 	object->arrived = true;
 	if (object->plain)
 		atomic_store(&object->group->plain, true);
-	note_success(object->group);
+	outage_notice_succeeded(&object->group->notice);
 	if (looked) {
 		if (read->turn == object->turn)
 			read->error = object_take_tags(object, outcome->answer.headers, 0);
@@ -411,7 +343,7 @@ void object_get(struct object *object, const struct iovec *iov, int count,
 	read->range = *range;
 	read->done = done;
 	read->arg = arg;
-	http_submit(object->group->client, &read->transfer);
+	http_submit(object->group->notice.client, &read->transfer);
 }
 
 int object_group_new(const char *shown, const char *url, const struct remote_settings *settings,
@@ -422,10 +354,11 @@ int object_group_new(const char *shown, const char *url, const struct remote_set
 
 	if (!group)
 		return -ENOMEM;
-	group->settings = settings;
 	group->remote = remote;
 	group->shown = strdup(shown);
-	r = group->shown ? remote_client_new(remote, settings, url, &group->client, err) : -ENOMEM;
+	group->notice = (struct outage_notice){.shown = group->shown, .settings = settings};
+	r = group->shown ? remote_client_new(remote, settings, url, &group->notice.client, err)
+			 : -ENOMEM;
 	if (r < 0) {
 		object_group_free(group);
 		return r;
@@ -438,14 +371,14 @@ void object_group_free(struct object_group *group)
 {
 	if (!group)
 		return;
-	remote_client_free(group->remote, group->client);
+	remote_client_free(group->remote, group->notice.client);
 	free(group->shown);
 	free(group);
 }
 
 void object_group_stats(struct object_group *group, struct reader_stats *ret)
 {
-	http_stats(group->client, ret);
+	http_stats(group->notice.client, ret);
 	ret->first_byte_p50_us = histogram_quantile(&group->first_byte, 0.5);
 	ret->first_byte_p99_us = histogram_quantile(&group->first_byte, 0.99);
 }

@@ -14,6 +14,7 @@
 #include "base/reader.h"
 #include "remote/http.h"
 #include "remote/object_auth.h"
+#include "remote/outage_notice.h"
 #include "remote/remote.h"
 
 #define OBJECT_OPENING 30  /* seconds */
@@ -40,18 +41,12 @@ struct object_tags {
 /* What objects share that are read as one; or of one alone. */
 struct object_group {
 	char *shown;
-	const struct remote_settings *settings;
 	struct remote *remote;
-	struct http_client *client;
+	struct outage_notice notice; /* has the client, and belongs to the thread of transfers */
 	struct histogram first_byte; /* us */
 	atomic_bool cancelled;	     /* nothing is asked for again; see http_cancel() */
 	bool many;	   /* who reads says what is wrong with one; outages are said here */
 	atomic_bool plain; /* conditions are refused where they hold */
-
-	/* Of the thread of transfers alone: */
-	uint64_t failing_since; /* since when nothing has succeeded, ns; 0: nothing has failed */
-	bool logged;		/* the user was told */
-	uint64_t given_up;	/* when the user was last told that a read was, ns; 0: never */
 };
 
 struct object {

@@ -4,15 +4,15 @@
 #include "base/scope.h"
 #include "remote/bounds.h"
 #include "remote/object.h"
+#include "remote/outage_notice.h"
 #include "remote/retry.h"
 #include <string.h>
 
 struct pages {
 	struct object_auth *auth;
 	page_refused_fn *refused;
-	const struct remote_settings *settings;
 	struct remote *remote;
-	struct http_client *client;
+	struct outage_notice notice; /* has the client */
 
 	pthread_mutex_t lock;
 	pthread_cond_t more;
@@ -92,6 +92,7 @@ static int page_prepare(struct http_transfer *transfer, struct http_message *ret
 	int r = refresh ? object_refresh_look(refresh, &page->why) : 0;
 
 	transfer->got = 0;
+	page->begun = page->begun ?: clock_ns();
 	if (r == 0)
 		r = ask_for_page(page, ret);
 	page->error = r;
@@ -132,6 +133,7 @@ static struct http_verdict take_page(struct page *page, const struct http_outcom
 {
 	size_t got = page->transfer.got;
 
+	outage_notice_succeeded(&page->pages->notice);
 	page->cropped = outcome->cropped;
 	page->headers = strdup(outcome->answer.headers);
 	if (!page->body)
@@ -177,25 +179,26 @@ static struct http_verdict page_finished(struct http_transfer *transfer,
 	bool answered = outcome->end == HTTP_ANSWERED;
 	const struct retry_rule *rule = answered ? retry_rule_of_status(outcome->answer.status)
 						 : retry_rule_of_end(outcome->end);
+	struct outage_notice *notice = &page->pages->notice;
 	uint64_t now = clock_ns(), waited;
-	uint64_t most = min(remote_retry(page->pages->settings, REMOTE_RETRY), OBJECT_OPENING);
+	uint64_t most = min(remote_retry(notice->settings, REMOTE_RETRY), OBJECT_OPENING);
+	struct err why = {0};
 
 	if (page->error < 0)
 		return end_page(page, page->error);
 	if (answered && outcome->answer.status == 200)
 		return take_page(page, outcome);
-	if (!page->failed)
-		page->failed = now;
-	waited = (now - page->failed) / CLOCK_SECOND;
-	if (rule->action == RETRY_AGAIN && waited < most)
+	waited = (now - page->begun) / CLOCK_SECOND;
+	retry_explain(rule, outcome, page->pages->auth->elsewhere, &why);
+	if (rule->action == RETRY_AGAIN && waited < most) {
+		outage_notice_failed(notice, why.text, most);
 		return ask_for_page_again(page, outcome, rule, most - waited);
+	}
 	if (answered)
 		return take_refusal(page, outcome);
+	page->why = why;
 	if (outcome->end == HTTP_TOO_LONG)
 		err_set(&page->why, 0, "the answer has over %u KiB", (unsigned)(BOUND_PAGE / KIB));
-	else
-		err_set(&page->why, 0, "%s%s%s", rule->why, *outcome->reason ? ": " : "",
-			outcome->reason);
 	return end_page(page, outcome->end == HTTP_TOO_LONG ? -EMSGSIZE : rule->error);
 }
 
@@ -218,7 +221,7 @@ int pages_ask(struct pages *pages, char *ask, void *of)
 	pthread_mutex_lock(&pages->lock);
 	pages->under_way++;
 	pthread_mutex_unlock(&pages->lock);
-	http_submit(pages->client, &page->transfer);
+	http_submit(pages->notice.client, &page->transfer);
 	return 0;
 }
 
@@ -239,10 +242,10 @@ struct page *pages_next(struct pages *pages)
 
 void pages_end(struct pages *pages)
 {
-	http_end(pages->client);
+	http_end(pages->notice.client);
 }
 
-int pages_new(struct object_auth *auth, page_refused_fn *refused,
+int pages_new(const char *shown, struct object_auth *auth, page_refused_fn *refused,
 	      const struct remote_settings *settings, struct remote *remote, struct pages **ret,
 	      struct err *err)
 {
@@ -251,11 +254,13 @@ int pages_new(struct object_auth *auth, page_refused_fn *refused,
 
 	if (!pages)
 		return -ENOMEM;
-	*pages = (struct pages){
-		.auth = auth, .refused = refused, .settings = settings, .remote = remote};
+	*pages = (struct pages){.auth = auth,
+				.refused = refused,
+				.remote = remote,
+				.notice = {.shown = shown, .settings = settings}};
 	pthread_mutex_init(&pages->lock, NULL);
 	pthread_cond_init(&pages->more, NULL);
-	r = remote_client_new(remote, settings, auth->url, &pages->client, err);
+	r = remote_client_new(remote, settings, auth->url, &pages->notice.client, err);
 	if (r < 0) {
 		pages_free(pages);
 		return r;
@@ -270,9 +275,9 @@ uint64_t pages_free(struct pages *pages)
 
 	if (!pages)
 		return 0;
-	if (pages->client)
-		http_stats(pages->client, &stats);
-	remote_client_free(pages->remote, pages->client);
+	if (pages->notice.client)
+		http_stats(pages->notice.client, &stats);
+	remote_client_free(pages->remote, pages->notice.client);
 	pthread_cond_destroy(&pages->more);
 	pthread_mutex_destroy(&pages->lock);
 	free(pages);

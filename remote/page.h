@@ -1,7 +1,7 @@
 /* Pages of a server's listing, many at a time.
  *
  * What may pass, as an overload or a connection that breaks, is asked for again, as retry.h has it,
- * for as long as an object is that is being opened.
+ * for as long as an object is that is being opened, and told in the same way (outage_notice.h).
  *
  * Threads: one asks and takes. The functions of `auth` are called in the thread of transfers, until
  * pages_free(). */
@@ -31,7 +31,7 @@ struct page {
 	struct iovec iov;
 	char *from;	 /* the URL of the object of `auth` when it was asked for */
 	bool authorized; /* that has added headers */
-	uint64_t failed; /* when it first was, ns; 0: it was not */
+	uint64_t begun;	 /* when it was asked for first, ns; 0: it was not */
 	unsigned tries, refusals;
 };
 
@@ -40,8 +40,9 @@ struct page {
 typedef int page_refused_fn(struct object_auth *auth, const struct object_answer *answer,
 			    bool authorized, struct err *err);
 
-/* All must outlive the pages. Sends nothing yet. Returns 0, -ENOSYS or -ENOMEM. */
-int pages_new(struct object_auth *auth, page_refused_fn *refused,
+/* `shown` is the name in notices. All must outlive the pages. Sends nothing yet. Returns 0, -ENOSYS
+ * or -ENOMEM. */
+int pages_new(const char *shown, struct object_auth *auth, page_refused_fn *refused,
 	      const struct remote_settings *settings, struct remote *remote, struct pages **ret,
 	      struct err *err);
 /* After pages_end(), and when all have been taken. NULL is fine. Returns how many requests were

@@ -92,7 +92,8 @@ static int prefix_list(struct members *members, member_found_fn *found, void *ar
 {
 	struct prefix *prefix = prefix_of(members);
 	struct finding finding = {.prefix = prefix, .found = found, .arg = arg};
-	struct listed_ask ask = {.settings = prefix->settings,
+	struct listed_ask ask = {.name = prefix->name,
+				 .settings = prefix->settings,
 				 .remote = prefix->remote,
 				 .pages = BOUND_OBJECT_PAGES,
 				 .split = true,
@@ -312,12 +313,12 @@ static void prefix_cancel(struct members *members)
 	struct object_group *group = prefix_of(members)->group;
 
 	atomic_store(&group->cancelled, true);
-	http_cancel(group->client);
+	http_cancel(group->notice.client);
 }
 
 static void prefix_rest(struct members *members)
 {
-	http_end(prefix_of(members)->group->client);
+	http_end(prefix_of(members)->group->notice.client);
 }
 
 static void prefix_stats(struct members *members, struct reader_stats *ret)

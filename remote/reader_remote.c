@@ -281,7 +281,7 @@ static void remote_cancel(struct reader *reader)
 	struct object_group *group = remote_of(reader)->group;
 
 	atomic_store(&group->cancelled, true);
-	http_cancel(group->client);
+	http_cancel(group->notice.client);
 }
 
 static ssize_t remote_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
@@ -361,7 +361,7 @@ static void remote_stats(struct reader *reader, struct reader_stats *ret)
 
 static void remote_rest(struct reader *reader)
 {
-	http_end(remote_of(reader)->group->client);
+	http_end(remote_of(reader)->group->notice.client);
 }
 
 static void remote_free(struct reader *reader)
@@ -370,7 +370,7 @@ static void remote_free(struct reader *reader)
 
 	unlist_ends(remote);
 	if (remote->group)
-		http_end(remote->group->client);
+		http_end(remote->group->notice.client);
 	forget_kept(remote, false);
 	object_free(remote->object);
 	object_group_free(remote->group);

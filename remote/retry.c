@@ -112,6 +112,18 @@ const struct retry_rule *retry_rule_of_end(enum http_end end)
 	return &ends[end];
 }
 
+void retry_explain(const struct retry_rule *rule, const struct http_outcome *outcome,
+		   const char *elsewhere, struct err *ret)
+{
+	if (rule == retry_rule_of_status(outcome->answer.status) && !strchr(rule->why, '('))
+		err_set(ret, 0, "%s (%u)", rule->why, outcome->answer.status);
+	else if (outcome->reason[0])
+		err_set(ret, 0, "%s: %s%s", rule->why, outcome->reason,
+			rule == &ends[HTTP_NO_NAME] && elsewhere ? elsewhere : "");
+	else
+		err_set(ret, 0, "%s", rule->why);
+}
+
 uint64_t retry_pause(unsigned tries, bool overloaded, uint64_t least, uint64_t random)
 {
 	uint64_t bound = overloaded ? PAUSE_OVERLOAD : PAUSE_LEAST;

@@ -29,6 +29,11 @@ const struct retry_rule *retry_rule_of_status(unsigned status);
 /* `end` must not be HTTP_ANSWERED. */
 const struct retry_rule *retry_rule_of_end(enum http_end end);
 
+/* Says in *ret why there is no answer to take: the rule's words, and the server's. `elsewhere`: how
+ * another server is named, for one that has no address; NULL: it is not said. */
+void retry_explain(const struct retry_rule *rule, const struct http_outcome *outcome,
+		   const char *elsewhere, struct err *ret);
+
 /* How long to wait before the next try, ns; `tries` is 1 before the first repetition. The pause is
  * random, between 0 and a bound that doubles (full jitter), so that requests that failed together
  * do not come back together. `least`: seconds that the server asked for, which come on top. */

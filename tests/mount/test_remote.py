@@ -480,6 +480,10 @@ def test_no_server_is_said(place):
     said = run(FOLDPACK, "info", "--retry=0", "--endpoint=http://host.invalid", "--anonymous",
                "gs://bucket/x.lmdb", status=1).err
     assert "is not found" in said and "; '--endpoint' names another" in said
+    for name in "x.lmdb", "d/", "*.tar":
+        said = run("env", "HF_ENDPOINT=http://host.invalid", FOLDPACK, "info", "--retry=0",
+                   f"hf://datasets/o/n/{name}", status=1).err
+        assert "is not found" in said and "; HF_ENDPOINT names another" in said
 
 
 # An address that is late may be found by chance.

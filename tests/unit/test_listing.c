@@ -14,7 +14,15 @@ static struct {
 	size_t len;
 	const char *keys, *next, *end;
 	unsigned asked, round; /* so many pages lead on to the first; 0: to others and others */
+	unsigned overloaded;   /* so many requests are refused for two seconds first */
 } server;
+
+static char said[1024];
+
+static void notice(const char *line)
+{
+	strncat(said, line, sizeof(said) - strlen(said) - 1);
+}
 
 static int add_names(struct buf *ret, const char *before, const char *after)
 {
@@ -32,7 +40,8 @@ static bool answer(struct http_server *http, int fd, const char *text)
 	bool hub = strstr(text, "/api/datasets/");
 	unsigned number = server.round ? server.asked % server.round : server.asked;
 
-	server.asked++;
+	if (server.asked++ < server.overloaded)
+		return send_status(fd, "503 Slow Down\r\nRetry-After: 2");
 	buf_adds(&body, hub ? "[{}" : "<ListBucketResult>");
 	if (server.keys)
 		buf_adds(&body, server.keys);
@@ -57,7 +66,8 @@ static int list(const char *name, struct buf *ret, struct err *err)
 	static struct remote engine = REMOTE_INIT;
 	struct http_server *http = server_new(0);
 	char endpoint[64];
-	const struct remote_settings settings = {.anonymous = true, .endpoint = endpoint};
+	const struct remote_settings settings = {
+		.anonymous = true, .endpoint = endpoint, .retry = 20, .notice = notice};
 	int r;
 
 	http->reply = answer;
@@ -65,6 +75,7 @@ static int list(const char *name, struct buf *ret, struct err *err)
 	snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%u", http->port);
 	setenv("HF_ENDPOINT", endpoint, 1);
 	server.asked = 0;
+	*said = '\0';
 	*err = (struct err){0};
 	r = hub_is_pattern(name) ? hub_list(name, &settings, &engine, ret, err)
 				 : s3_list(name, &settings, fetch, &engine, ret, err);
@@ -78,13 +89,13 @@ static const char *const patterns[] = {"hf://datasets/o/n/d/*.tar", "hf://datase
 static void is_refused(const char *name, int error, const char *why, unsigned most)
 {
 	SCOPE(buf_release) struct buf found = BUF_INIT;
-	char said[256];
+	char why_not[256];
 	struct err err;
 
 	print_message("%s\n", name);
 	assert_int_equal(list(name, &found, &err), error);
-	snprintf(said, sizeof(said), "%s: %s", name, why);
-	assert_string_equal(err.text, said);
+	snprintf(why_not, sizeof(why_not), "%s: %s", name, why);
+	assert_string_equal(err.text, why_not);
 	assert_in_range(server.asked, 1, most);
 	assert_in_range(found.len, 0, 16 * MIB);
 }
@@ -127,6 +138,23 @@ TEST(one_page_of_a_listing_under_many_tokens_is_refused)
 	is_refused(patterns[2], -EPROTO, COMES_AGAIN, 2);
 	server.keys = "<Contents><Key>d/%00</Key></Contents><EncodingType>url</EncodingType>";
 	is_refused(patterns[2], -E2BIG, "its listing has over 1000 pages", BOUND_PAGES);
+}
+
+TEST(an_outage_of_who_lists_is_told_and_its_end_as_well)
+{
+	SCOPE(buf_release) struct buf found = BUF_INIT;
+	struct err err;
+
+	server.keys = ",{\"type\":\"file\",\"path\":\"d/a.tar\"}";
+	server.next = NULL;
+	server.overloaded = 2;
+	assert_int_equal(list(patterns[0], &found, &err), 0);
+	assert_string_equal(found.data, "hf://datasets/o/n/d/a.tar");
+	server.overloaded = 0;
+	assert_non_null(strstr(said,
+			       "hf://datasets/o/n/d/*.tar: the server is overloaded, or down "
+			       "(503); asking again for up to 20 s"));
+	assert_non_null(strstr(said, "hf://datasets/o/n/d/*.tar: answers again, after "));
 }
 
 TEST(a_name_is_not_as_long_as_a_page)

@@ -18,7 +18,7 @@ demo='python3-torch python3-torchvision python3-pil python3-numpy'
 check="$demo libcmocka-dev clang clang-format lmdb-utils mandoc python3-pytest python3-pytest-xdist
     python3-pyte python3-lmdb python3-opencv python3-h5py python3-numcodecs libsnappy1v5 rsync
     acl attr tar findutils util-linux nginx-light libnginx-mod-http-lua python3-venv strace zip
-    zsh fish"
+    zsh fish exfatprogs exfat-fuse"
 cluster="python3-pytest nginx-light libnginx-mod-http-lua iproute2 openssl"
 analyze='clang-tidy cppcheck'
 bench="$demo squashfuse squashfs-tools erofs-utils fio python3-lmdb s3fs rclone"

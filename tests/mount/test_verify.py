@@ -14,10 +14,10 @@ import subprocess
 import pytest
 
 from fields import Fields
-from foldfs import FOLDPACK, MIB, NAMELESS, PATIENCE, as_user, is_root, pack, run
+from foldfs import FOLDPACK, MIB, NAMELESS, PATIENCE, as_user, is_root, needs, pack, run
 from gate import Gate
 from server import Server
-from trees import content, noise, write
+from trees import content, files, noise, write
 
 lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
 
@@ -317,6 +317,41 @@ def test_what_is_in_a_folder_that_cannot_be_made_is_not_complained_about(origina
     assert f"{again}/class2: exists; not replaced" in done.err
     assert (again / "class2").read_bytes() == b"in the way"
     assert len(content(again)) == len(content(original[0])) - 80
+
+
+@pytest.fixture
+def folding(place):
+    """A filesystem that takes upper and lower case for the same."""
+    path, image = place / "exfat", place / "image"
+    path.mkdir()
+    image.touch()
+    os.truncate(image, 32 * MIB)
+    run("mkfs.exfat", image)
+    device = run("losetup", "--find", "--show", image, status=None)
+    if device.returncode:
+        pytest.skip(f"no loop device: {device.err}")
+    run("mount.exfat-fuse", device.out.strip(), path)
+    yield path
+    run("umount", "-l", path)
+    run("losetup", "--detach", device.out.strip())
+
+
+@is_root
+@needs("mkfs.exfat")
+@needs("mount.exfat-fuse")
+def test_folders_that_the_filesystem_takes_for_one_are_not_mixed(src, folding):
+    """Nor do files take each other's place. Where it is extracted again, all that is there stays."""
+    for name in ("Cat/1.jpg", "cat/2.jpg", "cat/sub/3.jpg", "dog/a.jpg", "dog/A.jpg"):
+        write(src / name, name.encode())
+    packed = pack(src, src.parent / "x.lmdb")
+    out = folding / "out"
+    for again in (False, True):
+        done = run(FOLDPACK, "extract", packed, out, status=1)
+        assert f"{out}/cat: the filesystem takes its name for another that is there" in done.err
+        assert f"{out}/dog/a.jpg: the filesystem takes its name" in done.err
+        assert done.err.count("exists; not replaced") == 2 * again
+        assert sorted(files(out)) == [b"Cat/1.jpg", b"dog/A.jpg"]
+        assert (out / "dog/A.jpg").read_bytes() == b"dog/A.jpg"
 
 
 def test_a_name_takes_the_place_of_a_first_one_that_exists(original, place):

@@ -80,7 +80,11 @@ static int on_fault(void *context, uint32_t number, int error)
 	enum format_kind kind = dataset_child(extract->dataset, number).kind;
 	const char *text = error == -EBADMSG ? "damaged in the pack: checksum mismatch; not written"
 			   : error == -EEXIST ? "exists; not replaced"
-					      : err_text(NULL, error);
+			   : error == -ENOTUNIQ
+				   ? "the filesystem takes its name for another that is there, "
+				     "as where case does not count; not written; extract to a "
+				     "filesystem that tells them apart"
+				   : err_text(NULL, error);
 	const char *call = !io_is_refused(error)      ? "" /* else which was refused */
 			   : kind == FORMAT_SYMLINK   ? "symlinkat: "
 			   : kind == FORMAT_DIRECTORY ? "mkdirat: "

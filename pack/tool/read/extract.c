@@ -6,6 +6,7 @@
 #include "pack/tool/import/dirstack.h"
 #include "pack/tool/read/batch_scan.h"
 #include "pack/tool/work/interrupt.h"
+#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,7 +41,9 @@ struct extractor {
 	struct dirstack *first_names; /* for the first name of a hard link */
 	struct dirstack **workers;    /* of each thread that makes files */
 	uint8_t *lost;		      /* a bit for each entry: a directory that is not there, */
-	uint8_t *found;		      /* or was there before */
+	uint8_t *found;		      /* or was there before; */
+	uint8_t *listed;	      /* a directory whose names were read, */
+	uint8_t *spelled;	      /* and an entry that is there under its own name */
 	uint32_t *made;		      /* the entry under which each inode has been made, or
 					 NOT_MADE; NULL where there are no hard links */
 	struct large *larges;	      /* the long files that are being written */
@@ -117,10 +120,41 @@ static int set_attributes_of_folder(const struct extractor *extractor, int fd, b
 	return set_attributes(extractor, fd, have, want, attr->mtime);
 }
 
+/* Its name is taken: by what is called so, or by what the filesystem takes for it, as upper and
+ * lower case are the same there. That may be another entry: of two folders that became one, nobody
+ * could tell the classes apart. Another run may make folders meanwhile. Returns -EEXIST or
+ * -ENOTUNIQ, or why the directory cannot be read. In the caller's thread. */
+static int who_is_there(struct extractor *extractor, uint32_t number)
+{
+	bool is_folder = dataset_child(extractor->dataset, number).kind == FORMAT_DIRECTORY;
+	uint32_t parent = pack_parent(extractor->dataset, number), entry;
+	SCOPE_DIR DIR *stream = NULL;
+	struct dirent *found;
+	int directory, fd, r;
+
+	if (!bit_get(extractor->spelled, number) &&
+	    (!bit_set(extractor->listed, parent) || is_folder)) {
+		r = dirstack_enter(extractor->directories, parent, &directory);
+		if (r < 0)
+			return r;
+		fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		stream = fd < 0 ? NULL : fdopendir(fd);
+		if (!stream)
+			return -errno;
+		while ((found = readdir(stream)))
+			if (dataset_lookup(extractor->dataset, parent, found->d_name,
+					   strlen(found->d_name), &entry) == 0)
+				bit_set(extractor->spelled, entry);
+	}
+	return bit_get(extractor->spelled, number) ? -EEXIST : -ENOTUNIQ;
+}
+
 static int report_failure(struct extractor *extractor, uint32_t number, int error)
 {
 	if (error == 0 || error == -EINTR)
 		return error;
+	if (error == -EEXIST)
+		error = who_is_there(extractor, number);
 	return extractor->params->fault(extractor->params->context, number, error);
 }
 
@@ -401,6 +435,8 @@ static void extractor_release(struct extractor *extractor)
 	dirstack_free(extractor->first_names);
 	free(extractor->lost);
 	free(extractor->found);
+	free(extractor->listed);
+	free(extractor->spelled);
 	free(extractor->made);
 	buf_release(&extractor->files);
 	buf_release(&extractor->links);
@@ -431,7 +467,10 @@ static int extractor_prepare(struct extractor *extractor)
 	extractor->workers = calloc(extractor->params->jobs, sizeof(*extractor->workers));
 	extractor->lost = calloc(1, entries / 8 + 1);
 	extractor->found = calloc(1, entries / 8 + 1);
-	if (!extractor->workers || !extractor->lost || !extractor->found)
+	extractor->listed = calloc(1, entries / 8 + 1);
+	extractor->spelled = calloc(1, entries / 8 + 1);
+	if (!extractor->workers || !extractor->lost || !extractor->found || !extractor->listed ||
+	    !extractor->spelled)
 		return -ENOMEM;
 	if (!extractor->params->finish_root)
 		bit_set(extractor->found, DATASET_ROOT);
@@ -476,7 +515,10 @@ static int make_entry(struct extractor *extractor, uint32_t number)
 		if (errno != EEXIST || fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			return -errno;
 		bit_set(extractor->found, number);
-		return S_ISDIR(st.st_mode) ? 0 : -EEXIST;
+		if (!S_ISDIR(st.st_mode))
+			return -EEXIST;
+		r = who_is_there(extractor, number);
+		return r == -EEXIST ? 0 : r;
 	}
 	bytes = dataset_target(extractor->dataset, number, &len);
 	target = strndup(bytes, len);

@@ -2,9 +2,9 @@
  *
  * Everything is created by name in the descriptor of its directory, exclusively and never through a
  * link. So nothing outside the given directory is touched, whatever is in the pack and whatever
- * else happens there. Directories that exist are used. Bytes are checked before they are written.
- * A file gets its name once it is whole, where the filesystem has files without a name; elsewhere
- * one that fails is removed. Memory does not depend on the size of files.
+ * else happens there. Directories that exist under their own names are used. Bytes are checked
+ * before they are written. A file gets its name once it is whole, where the filesystem has files
+ * without a name; elsewhere one that fails is removed. Memory does not depend on the size of files.
  *
  * Directories and symbolic links come first. Then come the files, in the order in which they lie in
  * the pack and by several threads; then the other names of files; and last the modes and times of
@@ -36,9 +36,10 @@ struct extract_params {
 	struct progress *progress;	 /* begun */
 	struct extract_refused *refused; /* of each kind; zero at first */
 	/* An entry could not be made: -errno; -EBADMSG: its bytes are damaged; -EEXIST: its place
-	 * is taken. What is in a directory that could not be made is not reported. Called in the
-	 * caller's thread, in an order that does not depend on the number of threads. Returns 0 to
-	 * go on with the others, else what extract_tree() is to return. */
+	 * is taken; -ENOTUNIQ: by another name that the filesystem takes for its own. What is in a
+	 * directory that could not be made is not reported. Called in the caller's thread, in an
+	 * order that does not depend on the number of threads. Returns 0 to go on with the others,
+	 * else what extract_tree() is to return. */
 	int (*fault)(void *context, uint32_t entry, int error);
 	void *context;
 };

@@ -47,7 +47,8 @@ int builder_new_entries(struct builder **ret)
 	return 0;
 }
 
-int builder_new(const struct builder_params *params, struct builder **ret, struct err *err)
+/* As builder_new(), up to the partial file. */
+static int builder_at(const struct builder_params *params, struct builder **ret, struct err *err)
 {
 	struct builder *builder;
 	struct stat st;
@@ -74,14 +75,39 @@ int builder_new(const struct builder_params *params, struct builder **ret, struc
 		r = err_set(err, -EEXIST, "exists and is not a regular file; choose another name");
 	else if (r == 0 && !params->replace)
 		r = err_set(err, -EEXIST, "exists");
-	if (r == 0)
-		r = builder_partial_open(builder, params, err);
 	if (r < 0) {
 		builder_free(builder);
 		return r;
 	}
 	*ret = builder;
 	return 0;
+}
+
+int builder_new(const struct builder_params *params, struct builder **ret, struct err *err)
+{
+	struct builder *builder;
+	int r = builder_at(params, &builder, err);
+
+	if (r < 0)
+		return r;
+	r = builder_partial_open(builder, params, err);
+	if (r < 0)
+		builder_free(builder);
+	else
+		*ret = builder;
+	return r;
+}
+
+int builder_check(const struct builder_params *params, struct err *err)
+{
+	struct builder *builder;
+	int r = builder_at(params, &builder, err);
+
+	if (r < 0)
+		return r;
+	r = builder_partial_check(builder, params, err);
+	builder_free(builder);
+	return r;
 }
 
 /* Stores one record: reserves its space, lets the source fill it, and adds the checksums of its

@@ -75,6 +75,9 @@ struct builder_summary {
  * (resume: begun with other options, err says which); -EPROTONOSUPPORT (begun by another version);
  * or what making the file returned. */
 int builder_new(const struct builder_params *params, struct builder **ret, struct err *err);
+/* Whether builder_new() would refuse what is there now, and why; begins nothing. Of options, which
+ * may be NULL, only what the interrupted pack was begun without is refused. */
+int builder_check(const struct builder_params *params, struct err *err);
 /* A builder without a file: entries can be added and read, nothing else. 0 or -ENOMEM. */
 int builder_new_entries(struct builder **ret);
 /* Frees it, and removes a partial file that cannot be resumed. NULL is fine. */

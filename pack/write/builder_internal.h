@@ -133,6 +133,9 @@ int builder_fault(const struct builder *builder, uint32_t id, int code, const ch
 /* Opens, locks and begins or resumes the partial file. As builder_new(). */
 int builder_partial_open(struct builder *builder, const struct builder_params *params,
 			 struct err *err);
+/* As builder_check(). */
+int builder_partial_check(struct builder *builder, const struct builder_params *params,
+			  struct err *err);
 /* A walker of the partial file as it is now; *ret_reader must outlive it. */
 int builder_walk(int fd, struct reader **ret_reader, struct walker **ret, struct err *err);
 /* Notes which call has given a negative result. Returns the result. */

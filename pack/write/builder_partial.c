@@ -169,10 +169,7 @@ static bool find_option(const char *a, const char *b, struct option_line *ret)
 static int judge_partial(struct builder *builder, const struct builder_params *params,
 			 struct err *err)
 {
-	static const char way_out[] = "; go on with the same options, or start again";
 	struct journal_params journal = {.path = builder->journal_path, .pack = builder->fd};
-	struct option_line line;
-	const char *then;
 	int r = journal_open(&journal, &builder->journal, err);
 
 	if (r == 0 && !journal_belongs(builder)) {
@@ -189,17 +186,28 @@ static int judge_partial(struct builder *builder, const struct builder_params *p
 	}
 	if (r < 0)
 		return r;
-	if (!params->resume)
-		return err_set(err, -EINPROGRESS, "an interrupted run has left its work in '%s'",
-			       builder->partial);
-	then = journal_options(builder->journal);
-	if (find_option(then, builder->options, &line))
-		return err_set(err, -EINVAL, "was begun with '%.*s'%s", (int)line.len, line.text,
-			       way_out);
-	if (find_option(builder->options, then, &line))
-		return err_set(err, -EINVAL, "was begun without '%.*s'%s", (int)line.len, line.text,
-			       way_out);
-	return 0;
+	return params->resume
+		       ? 0
+		       : err_set(err, -EINPROGRESS, "an interrupted run has left its work in '%s'",
+				 builder->partial);
+}
+
+static int refuse_option(const char *how, const struct option_line *line, struct err *err)
+{
+	return err_set(err, -EINVAL,
+		       "was begun with%s '%.*s'; go on with the same options, or start again", how,
+		       (int)line->len, line->text);
+}
+
+/* What it was begun without; with `all`, also what it was begun with. */
+static int compare_options(const struct builder *builder, bool all, struct err *err)
+{
+	const char *then = journal_options(builder->journal);
+	struct option_line line;
+
+	if (all && find_option(then, builder->options, &line))
+		return refuse_option("", &line, err);
+	return find_option(builder->options, then, &line) ? refuse_option("out", &line, err) : 0;
 }
 
 /* --- beginning ------------------------------------------------------------------------------- */
@@ -273,6 +281,8 @@ int builder_partial_open(struct builder *builder, const struct builder_params *p
 
 	if (r == 0)
 		r = judge_partial(builder, params, err);
+	if (r == 0)
+		r = compare_options(builder, true, err);
 	if (r == -ENODATA)
 		return begin_partial(builder, params->batch, err);
 	if (r < 0)
@@ -281,6 +291,22 @@ int builder_partial_open(struct builder *builder, const struct builder_params *p
 	builder->resuming = true;
 	r = store_new(builder->partial, params->batch, &builder->store);
 	return r < 0 ? r : store_restore(builder->store, &builder->now.store);
+}
+
+int builder_partial_check(struct builder *builder, const struct builder_params *params,
+			  struct err *err)
+{
+	struct stat st;
+	int r;
+
+	if (lstat(builder->partial, &st) < 0 && errno == ENOENT)
+		return 0;
+	r = open_locked(builder, err);
+	if (r == 0)
+		r = judge_partial(builder, params, err);
+	if (r == 0)
+		r = compare_options(builder, false, err);
+	return r == -ENODATA ? 0 : r;
 }
 
 /* --- batches --------------------------------------------------------------------------------- */

@@ -229,15 +229,35 @@ def test_a_file_of_nothing_but_holes_is_bad(pack, tmp_path):
     assert listed(pack) == []
 
 
+def refused_unread(pack, *options):
+    """What is said before anything comes by the pipe."""
+    with subprocess.Popen([FOLDPACK, "create", *options, "-", pack], stdin=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        assert process.wait(PATIENCE) == 1
+        return process.stderr.read().decode().removeprefix(f"foldpack: {pack}: ")
+
+
 def test_a_pipe_is_not_read_where_the_pack_exists(src, pack):
     """Who has written into it for hours cannot do so again."""
     write(src / "a/1.jpg", b"x")
     create(src, pack)
-    with subprocess.Popen([FOLDPACK, "create", "-", pack], stdin=subprocess.PIPE,
-                          stderr=subprocess.PIPE) as process:
-        assert process.wait(PATIENCE) == 1
-        assert process.stderr.read().decode() == (
-            f"foldpack: {pack}: exists; --force replaces it\n")
+    assert refused_unread(pack) == "exists; --force replaces it\n"
+
+
+@pytest.mark.plain
+def test_a_pipe_is_not_read_where_an_interrupted_pack_cannot_be_used(pack, tmp_path):
+    source, partial = tmp_path / "x.tar", tmp_path / "x.lmdb.partial"
+    members(source, *((f"{number}", b"%d" % number * MIB) for number in range(90)))
+    create(source, pack, status=-signal.SIGXFSZ, preexec_fn=limits.deadly_file_size(140 * MIB))
+    assert refused_unread(pack) == (f"an interrupted run has left its work in '{partial}'; "
+                                    "--resume continues it, --force starts again\n")
+    assert refused_unread(pack, "--resume", "--exclude=z") == (
+        "was begun without 'exclude=z'; go on with the same options, or start again\n")
+    assert "resuming after" in create("-", pack, "--resume", stdin=open(source, "rb")).err
+    pack.unlink()
+    partial.write_bytes(b"of the user")
+    assert f"'{partial}' is in the way" in refused_unread(pack, "--force")
+    assert partial.read_bytes() == b"of the user"
 
 
 # --- options ------------------------------------------------------------------------------

@@ -75,6 +75,10 @@ int cmd_create(int argc, char **argv)
 		r = check_names(&create);
 	terminal = strcmp(args[0], "-") == 0 && isatty(STDIN_FILENO);
 	if (r == EXIT_DONE && !terminal)
+		r = create_source_find(&create.source);
+	if (r == EXIT_DONE && !terminal)
+		r = create_check_target(&create);
+	if (r == EXIT_DONE && !terminal)
 		r = create_source_open(&create.source);
 	if (r == EXIT_DONE)
 		r = check_kind(&create, terminal);

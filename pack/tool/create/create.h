@@ -111,6 +111,9 @@ int create_log_finished(struct create *create);
 /* Points its parts at each other, once it is at its place. `pack` is the name of the future one. */
 void create_begin(struct create *create, const char *pack);
 void create_release(struct create *create);
+/* Before anything but a folder is read, which may take hours and, of a pipe, cannot be done again:
+ * refuses what will be no place for the pack. Prints why. An exit status. */
+int create_check_target(struct create *create);
 /* Makes one pack, of all of SOURCE or of a slice. An exit status. */
 int create_pack(struct create *create);
 /* Prints a failure, and returns the exit status for it. */

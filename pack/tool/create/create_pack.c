@@ -9,6 +9,7 @@
 #include "pack/tool/create/leftovers.h"
 #include "pack/tool/create/target.h"
 #include "pack/tool/work/interrupt.h"
+#include <sys/stat.h>
 #include <unistd.h>
 
 void create_begin(struct create *create, const char *pack)
@@ -35,17 +36,23 @@ void create_release(struct create *create)
 	create_source_release(&create->source);
 }
 
+/* Without options. */
+static struct builder_params builder_params_of(const struct create *create)
+{
+	return (struct builder_params){.path = create->report.pack,
+				       .replace = create->options.force,
+				       .resume = create->options.resume};
+}
+
 static int open_builder(struct create *create)
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 	struct err err = {0};
 	int r = create_options_text(&create->options, create->source.dataset, &text);
-	const struct builder_params params = {.path = create->report.pack,
-					      .replace = create->options.force,
-					      .resume = create->options.resume,
-					      .options = text.data,
-					      .base = since_base(create->since)};
+	struct builder_params params = builder_params_of(create);
 
+	params.options = text.data;
+	params.base = since_base(create->since);
 	if (r == 0)
 		r = target_check(create->report.pack, create->source.root, &err);
 	if (r == 0)
@@ -165,17 +172,42 @@ int create_failed(struct create *create, int error)
 					 : (int)exit_status_of(error);
 }
 
-int create_pack(struct create *create)
+/* Whether there is nothing to resume but a finished pack. Scripts resume whatever there is. */
+static bool is_finished(const struct create *create)
 {
 	const struct create_options *options = &create->options;
 	SCOPE(buf_release) struct buf partial = BUF_INIT;
+
+	return options->resume && !options->force && target_replaceable(create->report.pack) &&
+	       buf_addf(&partial, "%s.partial", create->report.pack) == 0 &&
+	       access(partial.data, F_OK) < 0;
+}
+
+int create_check_target(struct create *create)
+{
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	struct builder_params params = builder_params_of(create);
+	struct err err = {0};
+	struct stat st;
 	int r;
 
-	/* Where there is nothing to resume but a finished pack. Scripts resume whatever there is.
-	 */
-	if (options->resume && !options->force && target_replaceable(create->report.pack) &&
-	    buf_addf(&partial, "%s.partial", create->report.pack) == 0 &&
-	    access(partial.data, F_OK) < 0) {
+	if ((fstat(create->source.root, &st) == 0 && S_ISDIR(st.st_mode)) || is_finished(create))
+		return EXIT_DONE;
+	r = create_options_text(&create->options, NULL, &text);
+	if (create->source.stream)
+		params.options = text.data;
+	if (r == 0)
+		r = target_check(create->report.pack, create->source.root, &err);
+	if (r == 0)
+		r = builder_check(&params, &err);
+	return r < 0 ? create_failed(create, create_fail(create, r, &err)) : EXIT_DONE;
+}
+
+int create_pack(struct create *create)
+{
+	int r;
+
+	if (is_finished(create)) {
 		r = create_log_finished(create);
 		if (r != EXIT_DONE)
 			return r;

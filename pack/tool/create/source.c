@@ -29,8 +29,7 @@ struct create_flaws {
 	struct foreign_watch watch; /* its context is the struct create_source */
 	pthread_mutex_t lock;	    /* archives of a set are looked through side by side */
 	struct buf all, texts;	    /* by the lock */
-	bool stream;		    /* the source is a pipe */
-	bool alone;		    /* or one file on a server */
+	bool alone;		    /* the source is one file on a server */
 	int broken;		    /* it has broken off: what came before is packed */
 	struct err why_broken;
 };
@@ -60,9 +59,10 @@ static int look_for_signal(void *context)
  * that a run that resumes need not do it again. */
 static int note_broken(void *context, int error, const struct err *err)
 {
-	struct create_flaws *flaws = ((struct create_source *)context)->flaws;
+	const struct create_source *source = context;
+	struct create_flaws *flaws = source->flaws;
 
-	if (!flaws->stream)
+	if (!source->stream)
 		return error;
 	if (!flaws->broken)
 		flaws->why_broken = *err;
@@ -301,7 +301,7 @@ static int open_container(struct create_source *source, struct decompressed *d)
 
 	if (r == -EINTR && interrupt_pending())
 		return EXIT_FAILED;
-	if (r == -ENOPKG && !source->flaws->stream) {
+	if (r == -ENOPKG && !source->stream) {
 		log_notice("%s: %s; so pyarrow reads it", source->names[0], err.text);
 		return open_by_script(source, d, "table", &err);
 	}
@@ -345,11 +345,6 @@ static int open_source_folder(struct create_source *source, struct decompressed 
 /* All of it is read before the pack is begun, and cannot be read again. */
 static int open_stream(struct create_source *source, struct decompressed *d)
 {
-	const struct create_options *options = source->options;
-
-	if (!options->force && !options->resume && target_replaceable(source->pack))
-		return log_fail(EXIT_FAILED, "%s: exists; --force replaces it", source->pack);
-	source->flaws->stream = true;
 	d->stream = source->root;
 	interrupt_catch();
 	return open_container(source, d);
@@ -362,7 +357,6 @@ static int open_names(struct create_source *source)
 	SCOPE(names_release) struct names names = {0};
 	int r = cmd_names(source->names, source->count, common, &names);
 
-	source->root = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	source->flaws->alone = names.count == 1;
 	return r == EXIT_DONE ? cmd_open_names(&names, common, &source->dataset) : r;
 }
@@ -370,42 +364,52 @@ static int open_names(struct create_source *source)
 /* `d` gets the pipe, if it is one. */
 static int open_any_source(struct create_source *source, struct decompressed *d)
 {
-	const char *name = source->names[0];
-	bool standard = strcmp(name, "-") == 0;
+	bool named = source->options->common.foreign.schema;
 	struct err err = {0};
 	char head[UNSUPPORTED_HEAD];
 	const char *script;
 	struct stat st;
 	ssize_t n;
 
-	if (source->count > 1)
-		return open_names(source);
-	source->root = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-				: open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (source->root < 0 && errno == ENOENT)
-		return open_names(source);
-	if (source->root < 0 || fstat(source->root, &st) < 0)
-		return log_fail(EXIT_FAILED, "%s: %s", name, strerror(errno));
-	if (standard)
+	if (source->stream)
 		return open_stream(source, d);
+	if (fstat(source->root, &st) < 0)
+		return log_fail(EXIT_FAILED, "%s: %s", source->names[0], strerror(errno));
 	if (S_ISDIR(st.st_mode)) {
 		advise_of_mount(source, st.st_dev);
 		return open_source_folder(source, d);
 	}
-	if (S_ISREG(st.st_mode)) {
-		bool named = source->options->common.foreign.schema;
+	if (!S_ISREG(st.st_mode))
+		return open_names(source);
+	n = named ? 0 : pread(source->root, head, sizeof(head), 0);
+	script = n > 0 ? script_of(head, (size_t)n) : NULL;
+	return script ? open_by_script(source, d, script, &err) : open_container(source, d);
+}
 
-		n = named ? 0 : pread(source->root, head, sizeof(head), 0);
-		script = n > 0 ? script_of(head, (size_t)n) : NULL;
-		return script ? open_by_script(source, d, script, &err) : open_container(source, d);
+int create_source_find(struct create_source *source)
+{
+	const char *name = source->names[0];
+	bool standard = source->count == 1 && strcmp(name, "-") == 0;
+	struct stat st;
+
+	source->root = standard		    ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+		       : source->count == 1 ? open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+					    : -1;
+	if (source->count > 1 || (source->root < 0 && errno == ENOENT && !standard)) {
+		source->root = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		return EXIT_DONE;
 	}
-	if (!io_is_given_pipe(source->root, name))
+	if (source->root < 0 || fstat(source->root, &st) < 0)
+		return log_fail(EXIT_FAILED, "%s: %s", name, strerror(errno));
+	source->stream = standard || io_is_given_pipe(source->root, name);
+	if (!source->stream && !S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return log_fail(EXIT_FAILED,
 				"%s: neither a folder nor a regular file; 'foldpack create - PACK "
 				"<%s' reads a tar from it",
 				name, name);
-	return fcntl(source->root, F_SETFL, 0) < 0 ? (int)exit_status_of(-errno)
-						   : open_stream(source, d);
+	return source->stream && !standard && fcntl(source->root, F_SETFL, 0) < 0
+		       ? (int)exit_status_of(-errno)
+		       : EXIT_DONE;
 }
 
 int create_source_open(struct create_source *source)

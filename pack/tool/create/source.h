@@ -12,12 +12,15 @@ struct create_source {
 	size_t count;
 	const char *pack; /* the future one */
 	struct create_options *options;
-	int root;		    /* open on a folder, a file or a pipe; or -1 */
+	int root;		    /* open on a folder, a file or a pipe; or /dev/null, or -1 */
+	bool stream;		    /* that is a pipe: all of it is read as it is opened */
 	struct dataset *dataset;    /* of anything but a folder */
 	struct create_flaws *flaws; /* of what is no folder */
 };
 
-/* With all before `root` set. Returns EXIT_DONE, or the status to end with after an error was
+/* With all before `root` set: sets that and `stream`, and reads nothing. */
+int create_source_find(struct create_source *source);
+/* Then, opens the dataset. Both return EXIT_DONE, or the status to end with after an error was
  * printed; the source is to be released either way. */
 int create_source_open(struct create_source *source);
 void create_source_release(struct create_source *source);

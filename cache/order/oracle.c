@@ -440,7 +440,8 @@ void oracle_state(const struct oracle *oracle, struct oracle_state *ret)
 				     : each->hypothesis.list || each->hypothesis.epoch > 0)
 			continue;
 		ret->tracks++;
-		ret->under_way += !each->ended;
+		/* One that was found after its last file has ended, whoever notes it. */
+		ret->under_way += !each->ended && !forecast_ended(each->forecast);
 		if (!track || each->fed > track->fed)
 			track = each;
 	}

@@ -606,6 +606,30 @@ TEST_OF(world, readers_of_an_order_that_is_found_late_follow_it)
 	assert_int_equal(world->searched, 0);
 }
 
+/* The search of the second epoch takes until its last file was asked for. Perhaps nobody is seen
+ * asking for any of the third: the kernel may have them all. */
+TEST_OF(world, an_order_that_is_found_after_its_last_file_has_ended)
+{
+	struct oracle_hooks hooks = hooks_of(world);
+	struct epoch epoch = {.workers = 4, .batch = 32, .first_reader = 100};
+	struct query *query;
+
+	permutation_of(5, order, N);
+	read_epoch(world, order, N, &epoch);
+	permutation_of(6, order, N);
+	for (uint32_t at = 0; at < 256; at++)
+		oracle_saw(world->oracle, 200 + at / 32 % 4, BASE + order[at]);
+	query = ask(world, false, false);
+	assert_non_null(query);
+	for (uint32_t at = 256; at < N; at++)
+		oracle_saw(world->oracle, 200 + at / 32 % 4, BASE + order[at]);
+	oracle_run(query, &hooks);
+	assert_true(answer(world, query));
+	assert_int_equal(state_of(world).seed, 6);
+	assert_int_equal(state_of(world).position, N);
+	assert_int_equal(state_of(world).under_way, 0);
+}
+
 /* A worker of the same loader may open its first file while the search for the order still runs. */
 TEST_OF(world, a_reader_that_begins_during_a_query_follows_the_order_too)
 {

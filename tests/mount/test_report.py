@@ -272,7 +272,9 @@ def test_truncated_images_are_named_if_few_or_none_are_shown(dataset, samples):
 
 @pytest.mark.parametrize("data, kind", [
     (encode("PNG")[:18] + b"\1" + encode("PNG")[19:], "corrupt"),
-    (with_size(encode("JPEG"), 96, 0), "no-size")])
+    (with_size(encode("JPEG"), 96, 0), "no-size"),
+    (encode("JPEG")[:4] + noise(1, 100000), "corrupt")],  # over HEAD: it is looked at twice
+    ids=["type", "size", "long"])
 def test_broken_images_are_named(page_of, data, kind):
     page = page_of({"a/1.jpg": data, "a/2.jpg": picture(1)}, "--samples=0")
     assert page.paths(kind) == [["a/1.jpg"]] and page.data["sheet"]["checked"] == 2

@@ -226,7 +226,7 @@ class Diff:
             pieces += ((path, whole, number, at, min(PIECE, whole - at) if whole > PIECE else 0)
                        for at in starts)
         answers = self.packs[0].read_pieces([piece[2:] for piece in pieces])
-        for (path, whole, _, at, _), (error, data) in zip(pieces, answers):
+        for (error, data), (path, whole, _, at, _) in zip(answers, pieces):
             batch.append((path, whole, at, error, data))
             inside += len(data)
             if inside >= BATCH or len(batch) == BATCH_FILES:

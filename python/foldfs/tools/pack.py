@@ -91,6 +91,7 @@ class Pack:
             yield error, look and json.loads(look), bytes(data)
 
     def _answers(self, asked, checksum=False):
+        """To be used up before more is asked for, so that zip() takes it first."""
         Pack.began = Pack.began or time.monotonic()
         self._ask(struct.pack("=II", len(asked), checksum) +
                   b"".join(struct.pack("=IIQQQ", *each) for each in asked))

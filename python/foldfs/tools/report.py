@@ -477,7 +477,7 @@ class Report:
     def look(self, files, wanted=()):
         """(file, what is said of it, bytes) of each that can be read."""
         answers = self.pack.look([file.number for file in files], wanted)
-        for file, (error, look, data) in zip(files, answers):
+        for (error, look, data), file in zip(answers, files):
             if error == errno.ENOMEM:
                 raise MemoryError
             if not error:

@@ -447,6 +447,26 @@ def test_every_command_keeps_splits_apart(place, splits):
         assert set(exported(word, place, f"--root={split}")[0]) == want[split]
 
 
+@pytest.mark.parametrize("packed", [False, True], ids=["files", "pack"])
+def test_labels_of_one_split_are_not_those_of_another(place, packed):
+    """Whose classes have other names, or no labels at all."""
+    splits = {"train": ([0, 1, 2], ["zebra", "ant", "mole"]), "val": ([0], ["cat"]),
+              "test": ([-1], None)}
+    parts = samples_of([labels for labels, _ in splits.values()])
+    for (split, (_, names)), samples in zip(splits.items(), parts):
+        path, _ = write_parquet(place, samples, names)
+        path.rename(place / f"{split}-00000-of-00001.parquet")
+    word = f"{place}/*.parquet"
+    if packed:
+        run(FOLDPACK, "create", word, place / "p.pack")
+        word = place / "p.pack"
+    for split, samples, listed in zip(
+            splits, parts, ["0000_zebra\n0001_ant\n0002_mole\n", "0000_cat\n", ""]):
+        images, text = exported(word, place, f"--root={split}")
+        assert {data: int(label) for data, label in images.items()} == dict(samples)
+        assert text == listed
+
+
 def test_a_pack_that_has_the_folder_of_its_split_gets_no_other(place):
     for split in "train", "val":
         tree = place / "tree" / split

@@ -157,8 +157,11 @@ class Export:
         return self.format.refuses(path[self.root_len:], entry["size"])
 
     def label(self):
-        """Gives each class its label, and samples that of theirs."""
-        labels = [(label, os.fsencode(folder)) for label, folder in self.head["labels"]]
+        """Gives each class its label, and samples that of theirs. Labels of other splits are none
+        here."""
+        labels = [(label, path) for label, path in
+                  ((label, os.fsencode(folder)) for label, folder in self.head["labels"])
+                  if os.path.dirname(path) == self.root]
         greatest = labels[-1][0] if labels else -1
         if greatest > LABEL_MOST:
             raise self.failed(f"labels over {LABEL_MOST}")
@@ -173,7 +176,7 @@ class Export:
         for folder in self.classes:
             if folder in self.labels:
                 continue
-            if taken and folder == WITHOUT_LABEL:
+            if self.head["labels"] and folder == WITHOUT_LABEL:
                 self.labels[folder] = -1
                 continue
             self.labels[folder] = following

@@ -439,6 +439,19 @@ def test_a_finished_pack_is_left_as_it_is_and_says_what_it_left_out(src, pack, w
     assert pack.read_bytes() == b"something else"
 
 
+def test_a_finished_pack_of_what_cannot_all_be_read_is_left_as_it_is(tmp_path):
+    write(tmp_path / "src/class/0", b"0")
+    (tmp_path / "src/class/gone").symlink_to("nowhere")
+    pack, listed = tmp_path / "x.lmdb", tmp_path / "bad"
+    options = ["--dereference", "--on-bad=skip", f"--bad-list={listed}"]
+    create(tmp_path / "src", pack, *options, status=4)
+    bad = listed.read_text()
+    done = create(tmp_path / "src", pack, "--resume", *options, status=4)
+    assert f"{pack}: finished already" in done.err
+    assert f"{pack}: 1 of the inputs left out" in done.err
+    assert listed.read_text() == bad != ""
+
+
 def test_a_finished_pack_of_other_options_is_no_end_to_go_on_to(src, pack, want):
     shutil.copy(want, pack)
     done = create(src, pack, "--resume", "--exclude=d1", status=1)

@@ -153,8 +153,8 @@ static int check_same_source(struct create *create, struct dataset *pack)
 				    .step = dataset_info(pack)->super->files / READ_FILES + 1};
 	int r = finished.seen ? builder_new_entries(&create->builder) : -ENOMEM;
 
-	create->watch =
-		(struct scan_watch){.bad = pass_bad, .special = pass_special, .tick = pass_tick};
+	create->watch = (struct scan_watch){
+		.bad = pass_bad, .special = pass_special, .tick = pass_tick, .context = &finished};
 	if (r == 0)
 		r = create_import(create);
 	r = r < 0 ? r : 1;

@@ -6,6 +6,7 @@
 #include "pack/options.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
 #define LINE	    "labels="
@@ -270,6 +271,23 @@ static uint32_t *number_folders(const struct dataset *dataset)
 	return numbers;
 }
 
+/* Whether a folder lies beside it that is called as its class is, without the number, as of files
+ * that have only names. */
+static bool is_twice(const struct dataset *dataset, const struct label *row, const char *folder)
+{
+	size_t last = labels_style_last(folder, row->len);
+	size_t name = labels_style_name(NULL, row->label, folder, row->len);
+	char path[PATH_MAX];
+	uint32_t entry;
+
+	if (name == last || name == row->len || row->len > sizeof(path))
+		return false;
+	memcpy(path, folder, last);
+	memcpy(path + last, folder + name, row->len - name);
+	return dataset_find(dataset, path, last + row->len - name, &entry) == 0 &&
+	       dataset_entry(dataset, entry).kind == FORMAT_DIRECTORY;
+}
+
 int labels_compare(const struct dataset *dataset, struct labels_report *ret)
 {
 	SCOPE(labels_release) struct labels labels = {0};
@@ -300,6 +318,8 @@ int labels_compare(const struct dataset *dataset, struct labels_report *ret)
 		report.numbered &= entry > before;
 		before = entry;
 		report.folders++;
+		if (is_twice(dataset, row, labels_folder(&labels, i)) && report.twice++ == 0)
+			report.first_twice = entry;
 		if (numbers[entry] == row->label || report.moved++ > 0)
 			continue;
 		report.entry = entry;
@@ -315,8 +335,11 @@ int labels_explain(const struct dataset *dataset, const struct labels_report *re
 		   struct buf *ret)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
+	SCOPE(buf_release) struct buf twice = BUF_INIT;
 	int r = report->moved ? dataset_path(dataset, report->entry, &path) : 0;
 
+	if (r == 0 && report->twice)
+		r = dataset_path(dataset, report->first_twice, &twice);
 	if (r < 0)
 		return r;
 	ret->len = 0;
@@ -337,5 +360,11 @@ int labels_explain(const struct dataset *dataset, const struct labels_report *re
 	if (report->moved && !report->numbered)
 		buf_adds(ret,
 			 "; --class-folders=numbers puts folders in the order of their labels");
+	if (report->twice)
+		buf_addf(ret,
+			 "%s%" PRIu64 " of %" PRIu64
+			 " classes, such as '%s', lie beside another of "
+			 "their name without the number; --class-folders=names makes one of both",
+			 ret->len ? "; " : "", report->twice, report->folders, twice.data);
 	return buf_error(ret);
 }

@@ -112,6 +112,8 @@ struct labels_report {
 	uint32_t number;  /* and its number */
 	uint64_t absent;  /* labels without a folder: */
 	uint64_t first_absent;
+	uint64_t twice; /* folders beside one of the same name without the number: */
+	uint32_t first_twice;
 	bool numbered; /* the folders are in the order of their labels */
 };
 

@@ -192,6 +192,24 @@ def test_files_that_disagree_about_a_label_are_named(place):
     assert "label 0 is 'ant' in" in said and "and so it is with" in said
 
 
+@pytest.mark.parametrize("kind", ["folder", "tar", "pack"])
+def test_a_class_beside_one_of_its_name_without_the_number_is_said(place, mount, kind):
+    """Photos of one's own, beside a file whose names do not sort as its labels."""
+    parts = samples_of([[0, 1], [0]])
+    path, _ = write_parquet(place, parts[0], ["zebra", "ant"])
+    trees.write(place / "own/zebra/1.jpg", parts[1][0][0])
+    own = place / ("own" if kind == "folder" else f"own.{kind}")
+    if kind == "tar":
+        run("tar", "-cf", own, "-C", place / "own", "zebra")
+    elif kind == "pack":
+        run(FOLDPACK, "create", place / "own", own)
+    want = ("1 of 2 classes, such as '0000_zebra', lie beside another of their name without the "
+            "number; --class-folders=names makes one of both")
+    assert want in mount(path, own).said
+    assert want in classes(path, place, own)[1]
+    assert "without the number" not in classes(path, place, own, "--class-folders=names")[1]
+
+
 def test_files_that_are_kept_apart_do_not_decide_for_each_other(place):
     for number, labels in enumerate(([0, 1], [1, 2])):
         write_text_only(place, samples_of([labels])[0], NAMES)[0].rename(

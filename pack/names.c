@@ -468,6 +468,8 @@ static int add_word(struct names *names, const char *word, const struct word_at 
 
 		inside.below = below;
 		inside.placed = true;
+		if (r == 0 && !end[2])
+			r = refuse_word(word, -EINVAL, "names no pack", err);
 		return r ? r : add_word(names, end + 2, &inside, err);
 	}
 	if (word[0] == '@' && word[1] && !is_there(word, at))

@@ -167,6 +167,7 @@ TEST_OF(p, packs_go_below_folders)
 	expect(p, "a/=b//c/=s3://b/k", "a/b/c:s3://b/k");
 	expect_refused(p, "../=a.lmdb", -EINVAL, "'../=': no name for a folder");
 	expect_refused(p, "a/./b/=a.lmdb", -EINVAL, "'a/./b/=': no name for a folder");
+	expect_refused(p, "a/=", -EINVAL, "'a/=': names no pack");
 }
 
 TEST_OF(p, lists_name_packs_from_their_own_folder_on)

@@ -93,7 +93,7 @@ def test_an_earlier_pack_has_a_content_id_that_is_not_recorded(earlier, place):
     ids = [json.loads(run(FOLDPACK, "info", "--json", made).out) for made in (pack, now)]
     assert ids[0]["content_id"] == ids[1]["content_id"]
     assert ids[0]["id"] == ids[1]["id"]
-    note = " (not recorded in this older pack: found from its index)\n"
+    note = " (not recorded: found from the index)\n"
     assert ids[0]["content_id"] + note in run(FOLDPACK, "info", pack).out
     assert ids[0]["content_id"] + "\n" in run(FOLDPACK, "info", now).out
 

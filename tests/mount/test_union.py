@@ -184,6 +184,7 @@ def test_foldpack_reads_several_packs_as_one_folder(images, shards, place):
         (images[0] / "n00000001" / "image 1.JPEG").read_bytes()
     assert json.loads(run(FOLDPACK, "info", "--json", word).out)["content_id"] == \
         json.loads(run(FOLDPACK, "info", "--json", images[1]).out)["content_id"]
+    assert "older pack" not in run(FOLDPACK, "info", word).out
 
 
 def test_foldpack_reads_one_of_a_set_but_not_some(shards):

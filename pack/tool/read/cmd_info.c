@@ -138,9 +138,8 @@ static void print_text(const char *path, const struct dataset_info *info,
 	printf("%-14s %s\n", "id", info->id);
 	if (summary->content_id[0])
 		printf("%-14s %s%s\n", "content id", summary->content_id,
-		       super->compat & FORMAT_CONTENT_ID
-			       ? ""
-			       : " (not recorded in this older pack: found from its index)");
+		       super->compat & FORMAT_CONTENT_ID ? ""
+							 : " (not recorded: found from the index)");
 	printf("%-14s %u\n", "format", super->version);
 	print_count("files", super->files);
 	print_count("folders", super->directories);

@@ -57,7 +57,7 @@ int64_t call_find_path(const struct call *call, int fd, int path, enum follow fo
 	bool null = path != NO && !call_argument(call, path);
 	char text[PATH_MAX] = "";
 
-	if (path == NO && from == AT_FDCWD)
+	if (path == NO && from == AT_FDCWD && !call->empty)
 		return PASS; /* no descriptor */
 	if (path != NO && !null)
 		r = job_read_text(call->pid, call_argument(call, path), text, sizeof(text));

@@ -477,6 +477,7 @@ static int64_t restart_calls(struct call *call)
 /* --- the table ------------------------------------------------------------------------------- */
 
 #define NOFOLLOW AT_SYMLINK_NOFOLLOW
+#define WORKING	 AT_EMPTY_PATH /* from Linux 6.13 on, AT_FDCWD means the working folder */
 #define EITHER	 (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)
 #define STATED	 (EITHER | AT_NO_AUTOMOUNT | AT_STATX_SYNC_TYPE)
 
@@ -495,10 +496,10 @@ static const struct row table[] = {
 	{SYS_fstatfs, answer_statfs, 0, NO, NO, 1, 0, 0},
 	{SYS_getxattr, answer_getxattr, NO, 0, NO, 1, 0, 0},
 	{SYS_lgetxattr, answer_getxattr, NO, 0, NO, 1, NOFOLLOW, 0},
-	{SYS_fgetxattr, answer_getxattr, 0, NO, NO, 1, 0, 0},
+	{SYS_fgetxattr, answer_getxattr, 0, NO, NO, 1, WORKING, 0},
 	{SYS_listxattr, answer_listxattr, NO, 0, NO, 1, 0, 0},
 	{SYS_llistxattr, answer_listxattr, NO, 0, NO, 1, NOFOLLOW, 0},
-	{SYS_flistxattr, answer_listxattr, 0, NO, NO, 1, 0, 0},
+	{SYS_flistxattr, answer_listxattr, 0, NO, NO, 1, WORKING, 0},
 	{SYS_rt_sigaction, restart_calls, NO, NO, NO, 1, 0, 0},
 	{SYS_execve, refuse_execution, NO, 0, NO, NO, 0, 0},
 	{SYS_execveat, refuse_execution, 0, 1, 4, NO, 0, EITHER},
@@ -522,10 +523,10 @@ static const struct row table[] = {
 	{SYS_utimensat, refuse_times, 0, 1, 3, 2, NULL_PATH, EITHER},
 	{SYS_setxattr, refuse_change, NO, 0, NO, NO, 0, 0},
 	{SYS_lsetxattr, refuse_change, NO, 0, NO, NO, NOFOLLOW, 0},
-	{SYS_fsetxattr, refuse_change, 0, NO, NO, NO, 0, 0},
+	{SYS_fsetxattr, refuse_change, 0, NO, NO, NO, WORKING, 0},
 	{SYS_removexattr, refuse_change, NO, 0, NO, NO, 0, 0},
 	{SYS_lremovexattr, refuse_change, NO, 0, NO, NO, NOFOLLOW, 0},
-	{SYS_fremovexattr, refuse_change, 0, NO, NO, NO, 0, 0},
+	{SYS_fremovexattr, refuse_change, 0, NO, NO, NO, WORKING, 0},
 #ifdef SYS_renameat
 	{SYS_renameat, refuse_rename, 0, 1, NO, NO, 0, 0},
 #endif

@@ -40,6 +40,7 @@ MTIME = 0x40  # of statx(2)
 STATFS = ("qqQ16xQ16xqqq", "type bsize blocks files namelen frsize flags")
 FORGOTTEN = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NOATIME | os.O_DIRECT  # by F_GETFL
 PROC = os.stat("/proc").st_dev
+NEW_ATTRIBUTES = [*map(int, platform.release().split(".")[:2])] >= [6, 13]
 BEGAN = time.time()
 
 
@@ -265,6 +266,7 @@ def test_what_differed_once_differs_no_more(place, sanitizer_reports):
             ("faccessat", (TOP, b"links/script", os.X_OK)),
             ("faccessat", (TOP, b"links/script too", os.X_OK)),
             ("fstat", (calls.CWD, Out(calls.STAT))), ("fchmod", (calls.CWD, 0o700)),
+            *[("fsetxattr", (calls.CWD, b"security.new", *calls.VALUE, 0))] * NEW_ATTRIBUTES,
             ("linkat", (TOP, b"links/target", TOP, 0, 0)),
             ("renameat", (33, b"links", TOP, b"new")), ("renameat", (0, b"links", TOP, b"new")),
             ("getdents", (TOP, Out(4096), 4096)),

@@ -19,9 +19,9 @@ PROGRAMS = Path(__file__).with_name("signal_programs")
 WITHOUT = ("env", "-u", "LD_PRELOAD")
 
 
-def compiled(name, place, *words):
+def compiled(name, place, *words, compiler="cc"):
     path = place / name
-    run("cc", "-D_GNU_SOURCE", "-O1", *words, "-o", path, PROGRAMS / f"{name}.c")
+    run(compiler, "-D_GNU_SOURCE", "-O1", *words, "-o", path, PROGRAMS / f"{name}.c")
     return path
 
 
@@ -190,9 +190,10 @@ def test_programs_with_handlers_see_what_is_there(words, small, point):
 # --- calls that wait for something else -------------------------------------------------------
 
 
-@needs("cc")
-def test_calls_that_wait_end_by_signals_as_anywhere(small, place, point):
-    program = compiled("slow", place)
+@pytest.mark.parametrize("compiler", [
+    pytest.param(name, marks=needs(name)) for name in ("cc", "musl-gcc")])
+def test_calls_that_wait_end_by_signals_as_anywhere(compiler, small, place, point):
+    program = compiled("slow", place, compiler=compiler)
     said = []
     for begin in (run, lambda *words: job(small[1], point, *words)):
         (place / str(len(said))).mkdir()

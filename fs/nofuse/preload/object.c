@@ -1,7 +1,7 @@
 /* What is preloaded into the processes of a job: see preload.h. It needs nothing of a C library but
- * errno, the environment and memory of each thread, so that it serves programs of all of them. What
- * it calls by a name of the C library is its own (-Bsymbolic): what the user preloads may lie
- * before it.
+ * errno, the environment and memory of each thread, so that it serves programs of all of them;
+ * signals.c tells musl of handlers. What it calls by a name of the C library is its own
+ * (-Bsymbolic): what the user preloads may lie before it.
  *
  * What is on another device than the folder that shows the pack, and not in memory, is not of it;
  * nor is what is not there, where the folder that it would be in is on another device. What is on

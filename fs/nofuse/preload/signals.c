@@ -33,7 +33,8 @@
 #define FOLDER	   0040000
 #define DISK	   0060000
 #define REGULAR	   0100000
-#define LOCK_WAITS 38 /* F_OFD_SETLKW */
+#define LOCK_WAITS 38		/* F_OFD_SETLKW */
+#define NEXT	   ((void *)-1) /* RTLD_NEXT */
 
 /* struct sigaction of a C library. */
 struct action {
@@ -182,6 +183,19 @@ __attribute__((visibility("hidden"))) void object_restore(void);
 #define RESTORER_SET 0
 #endif
 
+/* What another C library than glibc knows of handlers has effects: musl's sem_wait(3) goes on after
+ * a signal unless it has seen one without SA_RESTART. */
+extern const char *gnu_get_libc_version(void) __attribute__((weak));
+extern void *dlsym(void *handle, const char *name) __attribute__((weak));
+
+static int (*library_sigaction)(int number, const struct action *action, struct action *old);
+
+__attribute__((constructor)) static void find_library(void)
+{
+	if (!gnu_get_libc_version && dlsym)
+		library_sigaction = dlsym(NEXT, "sigaction");
+}
+
 /* What a thread does itself leads to it, wherever that is: there may be nothing to look at. */
 static bool is_fault(int number)
 {
@@ -191,12 +205,15 @@ static bool is_fault(int number)
 
 int sigaction(int number, const struct action *action, struct action *old)
 {
-	struct sigaction set, was;
+	struct sigaction set, was = {0};
 	struct handler before;
 	long r;
 
 	if (number < 1 || number > SIGNALS || number == LIBRARY || number == LIBRARY + 1)
 		return object_result(-EINVAL);
+	object_call(0, __NR_rt_sigaction, number, NULL, &was, sizeof(was.sa_mask));
+	if (action && library_sigaction && library_sigaction(number, action, NULL) < 0)
+		return -1;
 	before = handlers[number];
 	if (action) {
 		set = (struct sigaction){.sa_handler = action->handler,
@@ -213,8 +230,9 @@ int sigaction(int number, const struct action *action, struct action *old)
 			set.sa_flags |= SA_SIGINFO;
 		}
 	}
-	r = object_call(object_mark(), __NR_rt_sigaction, number, action ? &set : NULL,
-			old ? &was : NULL, sizeof(set.sa_mask));
+	r = action ? object_call(object_mark(), __NR_rt_sigaction, number, &set, NULL,
+				 sizeof(set.sa_mask))
+		   : 0;
 	if (r < 0)
 		handlers[number] = before;
 	if (r < 0 || !old)

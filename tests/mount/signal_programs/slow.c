@@ -257,9 +257,10 @@ static void say_handlers(void)
 	printf("by the kernel: %ld\n", syscall(SYS_rt_sigaction, SIGUSR1, kernels, NULL, 8));
 }
 
-/* The C library's other ways. */
+/* The C library's other ways; musl has few. */
 static void say_other_ways(void)
 {
+#ifdef __GLIBC__
 	char byte;
 
 	if (pipe(ends) < 0)
@@ -288,6 +289,7 @@ static void say_other_ways(void)
 	printf("%d\n", sigset(SIGALRM, SIG_HOLD) == tick);
 	printf("%d\n", sigset(SIGALRM, tick) == SIG_HOLD);
 	printf("%d %d\n", signal(SIGALRM, SIG_ERR) == SIG_ERR, siginterrupt(65, 1));
+#endif
 }
 
 static void use_handlers(void)

@@ -81,7 +81,8 @@ static int open_log(const char *path)
  * that the command or the session has ended. */
 static void block_signals(struct program *program)
 {
-	const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2, SIGCHLD, SESSION_ENDED};
+	const int taken[] = {SIGINT,  SIGTERM, SIGHUP,	SIGQUIT,
+			     SIGUSR2, SIGXCPU, SIGCHLD, SESSION_ENDED};
 
 	signal(SESSION_ENDED, SIG_DFL);
 	program->signals = signals_block(taken, sizeof(taken) / sizeof(taken[0]));

@@ -41,8 +41,10 @@ read, write = os.pipe()
 os.set_blocking(write, False)
 signal.set_wakeup_fd(write)
 signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-signal.signal(signal.SIGUSR2, lambda *_: None)
-signal.signal(signal.SIGTERM, lambda *_: os._exit(os.read(read, 99).count(signal.SIGUSR2)))
+counted = signal.SIGUSR2, signal.SIGXCPU
+for number in counted:
+    signal.signal(number, lambda *_: None)
+signal.signal(signal.SIGTERM, lambda *_: os._exit(sum(map(os.read(read, 99).count, counted))))
 print("ready", flush=True)
 while True:
     signal.pause()
@@ -51,6 +53,7 @@ SENT = {
     "to the group": lambda group: os.killpg(group, signal.SIGUSR2),
     "to the group after another": lambda group: [
         os.killpg(group, number) for number in (signal.SIGUSR1, signal.SIGUSR2)],
+    "to the group for its time": lambda group: os.killpg(group, signal.SIGXCPU),
     "to each of all": lambda group: send(members(group)),
     "to foldfs": lambda group: send([group]),
     "to the server": lambda group: send(members(group, "foldfs ") - {group}),

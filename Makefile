@@ -253,7 +253,7 @@ $(B)/unit/test_batch_ahead: $(call objects,$(addprefix pack/tool/work/,batch_ahe
 		interrupt.c reads_ahead.c))
 $(B)/unit/test_pipeline: $(call objects,pack/tool/work/pipeline.c)
 $(B)/unit/test_coprocess: $(call objects,$(addprefix pack/tool/work/,coprocess.c interrupt.c))
-$(B)/unit/test_scan: $(call objects,pack/tool/import/scan_builder.c)
+$(B)/unit/test_scan: $(call objects,$(addprefix pack/tool/import/,order.c entry_table.c))
 linked := $(if $(filter thread,$(SANITIZE)),$(filter-out %/libtool.a,$(libs)),$(libs))
 $(B)/unit/%: $(B)/tests/unit/%.o $(linked)
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \

@@ -4,7 +4,7 @@
  * bytes, "x->y" a symbolic link to y, "x==y" another name of y, "x|" a named pipe. */
 #include "base/date.h"
 #include "base/scope.h"
-#include "pack/tool/import/scan_builder.h"
+#include "pack/tool/import/order.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/test.h"
 #include <fcntl.h>
@@ -110,15 +110,16 @@ static int scan(struct fixture *f)
 	const struct scan_watch watch = {
 		.bad = note_bad, .special = note_special, .tick = note_tick, .context = f};
 	struct filter filter = {.exclude = {.items = {f->unwanted}, .count = 1}};
-	struct scan_params params = {.root = f->root,
-				     .jobs = f->jobs ? f->jobs : 1,
-				     .filter = f->unwanted ? &filter : NULL,
-				     .watch = &watch};
+	const struct scan_params params = {.root = f->root,
+					   .jobs = f->jobs ? f->jobs : 1,
+					   .filter = f->unwanted ? &filter : NULL,
+					   .watch = &watch};
+	SCOPE_FREE uint32_t *files = NULL;
 
 	builder_free(f->builder);
 	assert_done(builder_new_entries(&f->builder));
-	params.into = scan_into_builder(f->builder);
-	return scan_add(&params, &f->counts, NULL);
+	return order_scan(&params, &(struct order){.kind = ORDER_PATH}, f->builder, &f->counts,
+			  &files, NULL);
 }
 
 /* As somebody who is not root, who may read everything. */

@@ -3,7 +3,6 @@
 #include "base/io.h"
 #include "base/scope.h"
 #include "pack/tool/import/dirstack.h"
-#include "pack/tool/import/scan_builder.h"
 #include "pack/tool/work/interrupt.h"
 #include <fcntl.h>
 #include <string.h>
@@ -184,17 +183,12 @@ static const struct import_ops dir_ops = {
 static int scan_folder(struct import_dir *dir, struct err *err)
 {
 	const struct import_dir_params *params = &dir->params;
-	struct scan_params scan = params->scan;
 	struct scan_counts counts;
-	int r;
+	int r = params->slices ? slices_add(params->slices, params->slice, params->builder, &counts,
+					    &dir->sequence, err)
+			       : order_scan(&params->scan, params->order, params->builder, &counts,
+					    &dir->sequence, err);
 
-	scan.into = scan_into_builder(params->builder);
-	r = params->slices ? slices_add(params->slices, params->slice, params->builder, &counts,
-					&dir->sequence, err)
-			   : scan_add(&scan, &counts, err);
-	if (r == 0 && !params->slices)
-		r = order_files(params->order, scan.filter, params->builder, &counts,
-				&dir->sequence, err);
 	if (r < 0)
 		return r;
 	dir->import.files = dir->end = counts.files;

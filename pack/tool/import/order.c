@@ -156,19 +156,34 @@ static int compare_ranks(const void *one, const void *two, void *context)
 	return a < b ? -1 : a > b;
 }
 
-int order_files(const struct order *order, struct filter *filter, const struct builder *builder,
-		const struct scan_counts *counts, uint32_t **ret, struct err *err)
+static void set_root(void *builder, mode_t mode, struct timespec mtime)
+{
+	builder_attr(builder, PACK_ROOT, mode, mtime);
+}
+
+static int add_entry(void *builder, const struct pack_entry *entry, uint32_t *ret_id,
+		     struct err *err)
+{
+	return builder_add(builder, entry, ret_id, err);
+}
+
+int order_scan(const struct scan_params *params, const struct order *order, struct builder *builder,
+	       struct scan_counts *ret, uint32_t **ret_files, struct err *err)
 {
 	SCOPE(release_ranking)
-	struct ranking ranking = {.order = order,
-				  .filter = filter,
-				  .builder = builder,
-				  .entries = counts->entries,
-				  .ranks = calloc(counts->entries, sizeof(uint64_t))};
-	SCOPE_FREE uint32_t *files = malloc((counts->files + 1) * sizeof(*files));
+	struct ranking ranking = {.order = order, .filter = params->filter, .builder = builder};
+	SCOPE_FREE uint32_t *files = NULL;
+	struct scan_params scan = *params;
 	uint64_t count = 0;
-	int r = 0;
+	int r;
 
+	scan.into = (struct scan_into){.root = set_root, .add = add_entry, .context = builder};
+	r = scan_add(&scan, ret, err);
+	if (r < 0)
+		return r;
+	ranking.entries = ret->entries;
+	ranking.ranks = calloc(ret->entries, sizeof(*ranking.ranks));
+	files = malloc((ret->files + 1) * sizeof(*files));
 	if (!ranking.ranks || !files)
 		return -ENOMEM;
 	if (order->kind == ORDER_LIST)
@@ -177,11 +192,11 @@ int order_files(const struct order *order, struct filter *filter, const struct b
 		r = rank_by_hash(&ranking);
 	if (r < 0)
 		return r;
-	for (uint32_t entry = 1; entry < counts->entries; entry++)
+	for (uint32_t entry = 1; entry < ret->entries; entry++)
 		if (builder_kind(builder, entry) == FORMAT_FILE)
 			files[count++] = entry;
 	if (order->kind != ORDER_PATH)
 		qsort_r(files, count, sizeof(*files), compare_ranks, ranking.ranks);
-	*ret = steal_ptr(&files);
+	*ret_files = steal_ptr(&files);
 	return 0;
 }

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "base/err.h"
-#include "pack/filter.h"
 #include "pack/scan.h"
 #include "pack/write/builder.h"
 
@@ -23,10 +22,9 @@ struct order {
 /* Returns 0 or -EINVAL with a sentence. *ret->file points into the text. */
 int order_parse(const char *text, struct order *ret, struct err *err);
 
-/* The files (FORMAT_FILE) that a scan has added to a builder, counts->files of them, in their
- * order. *ret must be freed. `filter` is that of the scan, to say why a line does not name one of
- * its files. Returns 0; -ENOMEM; or, with a sentence that names list and line, -ENOENT (a line does
- * not name a file of the scan), -EEXIST (a line is there twice), or what reading the list returned.
- */
-int order_files(const struct order *order, struct filter *filter, const struct builder *builder,
-		const struct scan_counts *counts, uint32_t **ret, struct err *err);
+/* Scans a folder into a builder, which has its root alone. *ret_files must be freed: the files
+ * (FORMAT_FILE), ret->files of them, in their order. scan->into is not used. Returns as scan_add();
+ * or, with a sentence that names list and line, -ENOENT (a line does not name a file of the scan),
+ * -EEXIST (a line is there twice), or what reading the list returned. */
+int order_scan(const struct scan_params *scan, const struct order *order, struct builder *builder,
+	       struct scan_counts *ret, uint32_t **ret_files, struct err *err);

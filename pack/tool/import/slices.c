@@ -1,5 +1,4 @@
 #include "pack/tool/import/slices.h"
-#include "pack/tool/import/scan_builder.h"
 
 #include "base/scope.h"
 #include "base/size.h"
@@ -163,20 +162,14 @@ static int add_up_costs(struct slices *slices, uint64_t hash)
 	return 0;
 }
 
-int slices_new(const struct scan_params *params, const struct order *order,
+int slices_new(const struct scan_params *scan, const struct order *order,
 	       const struct slices_cut *how, struct slices **ret, struct err *err)
 {
 	struct slices *slices = calloc(1, sizeof(*slices));
-	struct scan_params scan = *params;
 	int r = slices ? builder_new_entries(&slices->entries) : -ENOMEM;
 
-	if (r == 0) {
-		scan.into = scan_into_builder(slices->entries);
-		r = scan_add(&scan, &slices->counts, err);
-	}
 	if (r == 0)
-		r = order_files(order, scan.filter, slices->entries, &slices->counts,
-				&slices->files, err);
+		r = order_scan(scan, order, slices->entries, &slices->counts, &slices->files, err);
 	if (r == 0) {
 		slices->of = calloc(slices->counts.entries, sizeof(*slices->of));
 		r = slices->of ? 0 : -ENOMEM;

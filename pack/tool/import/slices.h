@@ -23,7 +23,7 @@ struct slices_cut {
 #define SLICES_MOST 99999u
 
 /* Scans a folder; scan->into is not used. Returns 0, -E2BIG (more than SLICES_MOST), or as
- * scan_add() and order_files(). */
+ * order_scan(). */
 int slices_new(const struct scan_params *scan, const struct order *order,
 	       const struct slices_cut *cut, struct slices **ret, struct err *err);
 void slices_free(struct slices *slices); /* NULL is fine */

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import foldfs
+import foreign
 import oracle
 import trees
 from gate import Gate
@@ -197,6 +198,22 @@ def device_for_users(session_dir, pytestconfig):
     yield
     foldfs.detach("/dev/fuse")
     foldfs.detach(devices)
+
+
+@pytest.fixture
+def shown(point):
+    """shown(pack, *options): what a mount shows, path -> bytes."""
+    def show(*words):
+        with foldfs.mounted(words[0], point, *words[1:]) as mounted:
+            return foreign.shown(mounted)
+    return show
+
+
+@pytest.fixture
+def indexes(place, monkeypatch):
+    """The folder of our own index files, where they do not fit beside; not in the user's home."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache-home"))
+    return place / "cache-home/foldfs/index"
 
 
 @pytest.fixture

@@ -31,6 +31,10 @@ def make_lmdb(path, records, subdir=True):
     return path
 
 
+def write_lmdb(path, files):
+    return make_lmdb(path, [(name.encode(), data) for name, data in files.items()], subdir=False)
+
+
 def write_tar(path, files):
     with tarfile.open(path, "w") as tar:
         for name, data in files.items():

@@ -17,6 +17,7 @@ import trees
 from foldfs import FOLDPACK, PATIENCE, run
 
 pytest_plugins = ["server"]
+pytestmark = pytest.mark.usefixtures("indexes")
 
 FILES = 300
 MOST = 14  # requests: two of 256 files each, and what opening takes
@@ -31,11 +32,6 @@ COMMANDS = {
     "export-webdataset": ["export", "--format=webdataset", "PACK", "OUT/x"],
     "report": ["report", "PACK", "-o", "OUT/x.html"],
 }
-
-
-@pytest.fixture(autouse=True)
-def indexes(place, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache-home"))
 
 
 @pytest.fixture(scope="module")

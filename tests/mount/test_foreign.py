@@ -11,24 +11,14 @@ import foreign
 import server
 import trees
 from foldfs import FOLDFS, FOLDPACK, MIB, is_root, run
+from foreign import write_lmdb
 from formats import tfrecord
 from gate import Changing, Gate
 
+pytestmark = pytest.mark.usefixtures("indexes")
+
 FILES = {f"{'cat' if n % 3 else 'dog'}/{n:03}.jpg": b"\xff\xd8\xff\xe0" + trees.noise(n, 70 * n)
          for n in range(200)} | {"cat/big.jpg": trees.noise(1000, 3 * MIB)}
-
-
-def write_lmdb(path, files):
-    return foreign.make_lmdb(path, [(name.encode(), data) for name, data in files.items()],
-                             subdir=False)
-
-
-@pytest.fixture(autouse=True)
-def cache_home(place, monkeypatch):
-    """Index files that do not fit beside go here, and not to the user's home."""
-    path = place / "cache-home"
-    monkeypatch.setenv("XDG_CACHE_HOME", str(path))
-    return path / "foldfs/index"
 
 
 @pytest.fixture
@@ -39,15 +29,6 @@ def container(place):
 @pytest.fixture
 def index(container):
     return container.with_name(f".{container.name}.foldfs-index")
-
-
-@pytest.fixture
-def shown(point):
-    """What a mount of these shows."""
-    def show(*words):
-        with foldfs.mounted(words[0], point, *words[1:]) as mounted:
-            return foreign.shown(mounted)
-    return show
 
 
 def test_a_mount_shows_the_files(container, shown):
@@ -102,22 +83,22 @@ def refused(request, place, point):
 
 
 @is_root
-def test_a_file_that_changes_while_it_is_looked_through_is_refused(place, refused, cache_home):
+def test_a_file_that_changes_while_it_is_looked_through_is_refused(place, refused, indexes):
     old, new = (tfrecord.write(place / "x", [
         {"image/encoded": b"\xff\xd8\xff" + trees.noise(seed + n, MIB),
          "image/class/label": seed + n} for n in range(4)], checked=False).read_bytes()
         for seed in (1, 11))
     with Changing(old, place / "gate", old.index(trees.noise(3, MIB)), new) as gate:
         refused(gate.path)
-    assert not cache_home.exists()
+    assert not indexes.exists()
 
 
 @is_root
 def test_a_file_that_changes_once_it_was_looked_through_is_refused(container, place, refused,
-                                                                   cache_home):
+                                                                   indexes):
     class ChangingLater(Gate):
         def attributes(self, node):
-            self.written = int(cache_home.exists())
+            self.written = int(indexes.exists())
             return super().attributes(node)
 
     with ChangingLater(container.read_bytes(), place / "gate", remembered=False) as gate:
@@ -244,15 +225,15 @@ def test_what_no_format_knows_is_said_to_be_of_none(place, point):
 
 
 @pytest.mark.parametrize("cache", [False, True])
-def test_it_is_read_from_a_server(container, place, cache_home, shown, cache):
+def test_it_is_read_from_a_server(container, place, indexes, shown, cache):
     options = [f"--cache-dir={place}/disk"] if cache else []
     web = server.Server(container.parent, place / "nginx").start()
     try:
         url = web.url(container.name)
         assert shown(url, *options) == FILES
-        assert len(list(cache_home.iterdir())) == 1
+        assert len(list(indexes.iterdir())) == 1
         assert shown(url, *options) == FILES
-        assert len(list(cache_home.iterdir())) == 1
+        assert len(list(indexes.iterdir())) == 1
     finally:
         web.stop()
 

@@ -7,10 +7,8 @@ import subprocess
 
 import pytest
 
-import foldfs
 import trees
 from foldfs import FOLDPACK, MIB, run
-from foreign import shown
 from formats import arrow_ipc
 
 pytest_plugins = ["server"]
@@ -28,29 +26,23 @@ def expected(samples):
             for data, path, label in samples}
 
 
-def mounted(path, place):
-    (place / "m").mkdir(exist_ok=True)
-    with foldfs.mounted(path, place / "m") as mount:
-        return shown(mount)
-
-
 @pytest.mark.parametrize("file", [False, True])
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("group", [1, 7, 100])
-def test_images_are_under_their_classes(tmp_path, file, wide, group):
+def test_images_are_under_their_classes(tmp_path, file, wide, group, shown):
     path = arrow_ipc.write(tmp_path / "a.arrow", rows(), NAMES, group, file, wide)
     for _ in range(2):  # by a scan, then by its index
-        assert mounted(path, tmp_path) == expected(rows())
+        assert shown(path) == expected(rows())
 
 
 @pytest.mark.parametrize("wide", [False, True])
-def test_labels_may_be_categories(tmp_path, wide):
+def test_labels_may_be_categories(tmp_path, wide, shown):
     """Numbers of a dictionary, to which each batch adds one; the last two rows have none."""
     samples = [(data, path, min(i // 3, 2)) for i, (data, path, _) in enumerate(rows(11))]
     samples[-2:] = [(data, path, None) for data, path, _ in samples[-2:]]
     path = arrow_ipc.write(tmp_path / "a.arrow", samples, group=3, wide=wide,
                            coded=[name.encode() for name in NAMES])
-    assert mounted(path, tmp_path) == expected(samples[:-2]) | {
+    assert shown(path) == expected(samples[:-2]) | {
         f"images/x{i}.jpg": samples[i][0] for i in (9, 10)}
 
 
@@ -60,7 +52,7 @@ def test_a_category_that_its_dictionary_lacks_is_damage(tmp_path):
     assert "the dictionary of the column 'label' has no value 1" in said
 
 
-def test_what_a_record_lacks_is_made_up(tmp_path):
+def test_what_a_record_lacks_is_made_up(tmp_path, shown):
     samples = [(data, None, label) for data, _, label in rows(9)]
     samples[4] = (None, None, 1)
     samples[5] = (samples[5][0], None, None)
@@ -69,35 +61,35 @@ def test_what_a_record_lacks_is_made_up(tmp_path):
     assert "1 records without an image are left out" in done.err
     assert set(done.out.split()) == {
         f"{'images' if i == 5 else f'{i % 3:04}'}/a-{i:08}.JPEG" for i in range(9) if i != 4}
-    assert sorted(mounted(path, tmp_path).values()) == sorted(filter(None, next(zip(*samples))))
+    assert sorted(shown(path).values()) == sorted(filter(None, next(zip(*samples))))
 
 
-def test_a_folder_of_save_to_disk_is_one_set(tmp_path):
+def test_a_folder_of_save_to_disk_is_one_set(tmp_path, shown):
     shards = [rows(10), rows(10, 10), rows(3, 20)]
     saved = arrow_ipc.save_to_disk(tmp_path / "saved [1]", shards, NAMES)
-    assert mounted(saved, tmp_path) == expected(rows(23))
+    assert shown(saved) == expected(rows(23))
     run(FOLDPACK, "create", "--check=off", saved, tmp_path / "p.pack")
-    assert mounted(tmp_path / "p.pack", tmp_path) == expected(rows(23))
+    assert shown(tmp_path / "p.pack") == expected(rows(23))
     (saved / "data-00001-of-00003.arrow").unlink()
     assert "data-00001-of-00003.arrow" in run(FOLDPACK, "list", saved, status=1).err
 
 
-def test_a_folder_of_an_older_save_to_disk_is_its_file(tmp_path):
+def test_a_folder_of_an_older_save_to_disk_is_its_file(tmp_path, shown):
     saved = arrow_ipc.save_to_disk(tmp_path / "saved", [rows(3)], NAMES)
     (saved / "data-00000-of-00001.arrow").rename(saved / "dataset.arrow")
-    assert mounted(saved, tmp_path) == expected(rows(3))
+    assert shown(saved) == expected(rows(3))
 
 
-def test_the_splits_of_a_saved_dict_have_folders(tmp_path):
+def test_the_splits_of_a_saved_dict_have_folders(tmp_path, shown):
     saved = tmp_path / "saved"
     for split, samples in ("train", rows(8)), ("test", rows(3, 8)):
         arrow_ipc.save_to_disk(saved / split, [samples], NAMES)
     (saved / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
     found = {f"train/{path}": data for path, data in expected(rows(8)).items()}
     found |= {f"test/{path}": data for path, data in expected(rows(3, 8)).items()}
-    assert mounted(saved, tmp_path) == found
+    assert shown(saved) == found
     run(FOLDPACK, "create", "--check=off", saved, tmp_path / "p.pack")
-    assert mounted(tmp_path / "p.pack", tmp_path) == found
+    assert shown(tmp_path / "p.pack") == found
 
 
 def test_what_is_not_read_is_named_with_the_way_out(tmp_path):
@@ -203,24 +195,24 @@ def with_a_gap():
 
 
 @pytest.mark.parametrize("how", ["stream", "file", "zstd"])
-def test_what_pyarrow_writes_is_read(tmp_path, how):
+def test_what_pyarrow_writes_is_read(tmp_path, how, shown):
     """With columns of other types before and between those that are looked for."""
     samples, found = with_a_gap()
-    assert mounted(by_pyarrow(how, samples, tmp_path / "a.arrow"), tmp_path) == found
+    assert shown(by_pyarrow(how, samples, tmp_path / "a.arrow")) == found
 
 
-def test_categories_of_feather_are_classes(tmp_path):
+def test_categories_of_feather_are_classes(tmp_path, shown):
     samples, found = with_a_gap()
     path = by_pyarrow("categories", samples, tmp_path / "a.feather")
-    assert mounted(path, tmp_path) == {"class " + path[3:]: data for path, data in found.items()}
+    assert shown(path) == {"class " + path[3:]: data for path, data in found.items()}
 
 
 @pytest.mark.parametrize("how", ["feather", "views", "delta", "lz4", "brotli"])
-def test_what_foldfs_does_not_read_is_packed_by_pyarrow(tmp_path, how):
+def test_what_foldfs_does_not_read_is_packed_by_pyarrow(tmp_path, how, shown):
     samples, found = with_a_gap()
     path = by_pyarrow(how, samples, tmp_path / "a")
     assert "not " + ("found" if how == "views" else "read") in \
         run(FOLDPACK, "list", path, status=1).err
     said = run(FOLDPACK, "create", "--check=off", path, tmp_path / "p.pack").err
     assert "1 records without an image are left out" in said
-    assert mounted(tmp_path / "p.pack", tmp_path) == found
+    assert shown(tmp_path / "p.pack") == found

@@ -20,16 +20,10 @@ from foreign import photo, write_parquet
 from formats import parquet
 
 pytest_plugins = ["server"]
+pytestmark = pytest.mark.usefixtures("indexes")
 
 
 FILES = {f"{number % 5}/{number:04}.jpg": photo(number) for number in range(80)}
-
-
-@pytest.fixture(autouse=True)
-def indexes(place, monkeypatch):
-    """The folder of index files."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache-home"))
-    return place / "cache-home/foldfs/index"
 
 
 @pytest.fixture
@@ -37,16 +31,12 @@ def cache(place):
     return place / "disk"
 
 
-def write_lmdb(path, files):
-    foreign.make_lmdb(path, [(name.encode(), data) for name, data in files.items()], subdir=False)
-
-
 def write_beton(path, files):
     ffcv = pytest.importorskip("formats.ffcv", reason="no numpy")
     ffcv.write(path, [(ffcv.JPEG, 1, 1, data, 0) for data in files.values()])
 
 
-WRITERS = {"tar": foreign.write_tar, "zip": foreign.write_zip, "lmdb": write_lmdb,
+WRITERS = {"tar": foreign.write_tar, "zip": foreign.write_zip, "lmdb": foreign.write_lmdb,
            "parquet": write_parquet}
 
 
@@ -139,7 +129,7 @@ def test_columns_of_parquet_are_read_in_large_pieces(web):
 def test_an_lmdb_of_three_levels_is_walked_from_far(web):
     """Its leaves are asked for ahead, below the next branch pages as well."""
     files = {f"{number:05}-{'long' * 50}.jpg": photo(number, 3) for number in range(3000)}
-    write_lmdb(web.folder / "deep.lmdb", files)
+    foreign.write_lmdb(web.folder / "deep.lmdb", files)
     listed = run(FOLDPACK, "list", web.url("deep.lmdb")).out.split()
     assert listed == sorted(files)
     assert len(web.asked()) < 150

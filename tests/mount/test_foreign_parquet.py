@@ -11,7 +11,6 @@ import pytest
 import foldfs
 import trees
 from foldfs import FOLDFS, FOLDPACK, MIB, run
-from foreign import shown
 from formats import parquet
 from formats.parquet import GZIP, NONE, SNAPPY
 
@@ -31,35 +30,29 @@ def expected(samples):
 
 @pytest.mark.parametrize("codecs", [(SNAPPY,) * 3, (GZIP,) * 3, (NONE, SNAPPY, GZIP)])
 @pytest.mark.parametrize("version", [1, 2])
-def test_images_are_under_their_classes(tmp_path, codecs, version):
+def test_images_are_under_their_classes(tmp_path, codecs, version, shown):
     file = parquet.write(tmp_path / "a.parquet", rows(), NAMES, codecs, version, group=6)
-    (tmp_path / "m").mkdir()
     for _ in range(2):  # by a scan, then by its index
-        with foldfs.mounted(file, tmp_path / "m") as mount:
-            assert shown(mount) == expected(rows())
+        assert shown(file) == expected(rows())
 
 
 @pytest.mark.parametrize("codec", [NONE, SNAPPY])
-def test_what_a_record_lacks_is_made_up(tmp_path, codec):
+def test_what_a_record_lacks_is_made_up(tmp_path, codec, shown):
     samples = [(data, None, label) for data, _, label in rows(9)]
     samples[4] = (None, None, 1)
     file = parquet.write(tmp_path / "a.parquet", samples, None, (codec,) * 3, dictionary=False)
-    (tmp_path / "m").mkdir()
-    with foldfs.mounted(file, tmp_path / "m") as mount:
-        found = shown(mount)
+    found = shown(file)
     assert sorted(found.values()) == sorted(data for data, _, _ in samples if data)
     assert {path.split("/")[0] for path in found} == {"0000", "0001", "0002"}
     assert all(path.endswith(".JPEG") for path in found)
 
 
-def test_shards_are_one_dataset(tmp_path):
+def test_shards_are_one_dataset(tmp_path, shown):
     samples = rows(18)
     for i in range(3):
         parquet.write(tmp_path / f"train-{i}.parquet", samples[6 * i:6 * i + 6], NAMES,
                       (SNAPPY if i else NONE,) * 3)
-    (tmp_path / "m").mkdir()
-    with foldfs.mounted(tmp_path / "train-{0..2}.parquet", tmp_path / "m") as mount:
-        assert shown(mount) == expected(samples)
+    assert shown(tmp_path / "train-{0..2}.parquet") == expected(samples)
 
 
 def refused(path, place):
@@ -241,7 +234,7 @@ def test_what_is_encrypted_or_too_long_is_not_called_damaged(tmp_path):
     assert "its footer is of over 64 MiB: write it" in listed(tmp_path / "b.parquet", status=1)
 
 
-def test_statistics_in_front_of_a_page_may_have_whole_images(tmp_path):
+def test_statistics_in_front_of_a_page_may_have_whole_images(tmp_path, shown):
     """Some writers note the least and the greatest value, whatever its size."""
     image = b"\xff\xd8\xff" + trees.noise(1, 300_000)
     statistics = parquet.record((5, parquet.BINARY, image), (6, parquet.BINARY, image))
@@ -251,9 +244,7 @@ def test_statistics_in_front_of_a_page_may_have_whole_images(tmp_path):
     page = parquet.record((1, parquet.I32, 0), (2, parquet.I32, len(body)),
                           (3, parquet.I32, len(body)), (5, parquet.STRUCT, head)) + body
     file = write_column(tmp_path / "a.parquet", page, 1, 1)
-    (tmp_path / "m").mkdir()
-    with foldfs.mounted(file, tmp_path / "m") as mount:
-        assert list(shown(mount).values()) == [image]
+    assert list(shown(file).values()) == [image]
 
 
 # --- small files that would cost much -----------------------------------------------------------
@@ -291,12 +282,10 @@ def test_rows_may_be_more_than_the_bytes_of_the_file(tmp_path):
     assert f"{rows:,} records without an image are left out" in done.err
 
 
-def test_labels_and_paths_of_rows_without_an_image_are_passed_over(tmp_path):
+def test_labels_and_paths_of_rows_without_an_image_are_passed_over(tmp_path, shown):
     samples = [(None, b"no.jpg", 2)] * 300 + rows(4) + [(None, None, 1), (None, b"no.jpg", None)]
     file = parquet.write(tmp_path / "a.parquet", samples + rows(6)[4:], NAMES, group=200)
-    (tmp_path / "m").mkdir()
-    with foldfs.mounted(file, tmp_path / "m") as mount:
-        assert shown(mount) == expected(rows(6))
+    assert shown(file) == expected(rows(6))
 
 
 @pytest.mark.plain
@@ -359,7 +348,7 @@ def test_a_damaged_page_takes_no_other_with_it(tmp_path):
 
 
 @pytest.mark.parametrize("codec, library", [(SNAPPY, "libsnappy.so.1"), (GZIP, "libz.so.1")])
-def test_a_library_that_is_missing_is_named(tmp_path, codec, library):
+def test_a_library_that_is_missing_is_named(tmp_path, codec, library, shown):
     """When the file is scanned, and when it is mounted by its index. Python itself needs zlib."""
     file = parquet.write(tmp_path / "a.parquet", rows(3), NAMES, (codec,) * 3)
     (tmp_path / "m").mkdir()
@@ -370,19 +359,15 @@ def test_a_library_that_is_missing_is_named(tmp_path, codec, library):
         done = run(FOLDFS, file, tmp_path / "m", status=1, env=without)
         assert f"its compressed bytes need {library}: install " in done.err or (
             codec == GZIP and not scanned and "needs python3" in done.err)
-        with foldfs.mounted(file, tmp_path / "m") as mount:
-            assert shown(mount) == expected(rows(3))
+        assert shown(file) == expected(rows(3))
 
 
 @foldfs.has_photos
 @pytest.mark.parametrize("codec", [NONE, SNAPPY])
-def test_photos_are_found_by_folder(tmp_path, codec):
+def test_photos_are_found_by_folder(tmp_path, codec, shown):
     files = sorted(path for path in foldfs.PHOTOS.rglob("*") if path.is_file())
     names = sorted({path.parent.name for path in files})
     samples = [(path.read_bytes(), b"%d-%s" % (i, path.name.encode()),
                 names.index(path.parent.name)) for i, path in enumerate(files)]
     file = parquet.write(tmp_path / "p.parquet", samples, names, (codec, NONE, NONE), group=40)
-    (tmp_path / "m").mkdir()
-    with foldfs.mounted(file, tmp_path / "m") as mount:
-        assert shown(mount) == {f"{names[label]}/{path.decode()}": data
-                                for data, path, label in samples}
+    assert shown(file) == {f"{names[label]}/{path.decode()}": data for data, path, label in samples}

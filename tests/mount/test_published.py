@@ -14,19 +14,13 @@ from foreign import photo
 from formats import parquet, tfrecord
 
 pytest_plugins = ["server"]
+pytestmark = pytest.mark.usefixtures("indexes")
 
 COUNT = 90
 
 
 FILES = {f"{number % 5}/{number:04}.jpg": photo(number, 60_000) for number in range(COUNT)}
 SWAPPED = {**FILES, "1/0041.jpg": FILES["2/0042.jpg"], "2/0042.jpg": FILES["1/0041.jpg"]}
-
-
-@pytest.fixture(autouse=True)
-def own(place, monkeypatch):
-    """The folder of indexes of our own."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache-home"))
-    return place / "cache-home/foldfs/index"
 
 
 def write_parquet(path, files):
@@ -78,19 +72,10 @@ def names(web):
     return [uri.partition("?")[0].rpartition("/")[2] for _, uri, *_ in web.asked()]
 
 
-@pytest.fixture
-def shown(point):
-    """What a mount shows."""
-    def show(*words):
-        with foldfs.mounted(words[0], point, *words[1:]) as mounted:
-            return foreign.shown(mounted)
-    return show
-
-
 # --- what it saves --------------------------------------------------------------------------------
 
 
-def test_a_published_file_is_open_after_three_requests(container, web, own, shown):
+def test_a_published_file_is_open_after_three_requests(container, web, indexes, shown):
     files = shown(container)
     index(container)
     publish(web, container, index_of(container))
@@ -100,7 +85,7 @@ def test_a_published_file_is_open_after_three_requests(container, web, own, show
         assert len(run(FOLDPACK, "list", url).out.split()) == len(files) >= COUNT
         # Its beginning and its end; and the index, unless there is one of our own.
         assert sorted(names(web)) == [container.name] * 2 + [index_of(container).name] * (not again)
-    assert len(list(own.iterdir())) == 1
+    assert len(list(indexes.iterdir())) == 1
     assert shown(url) == files
     assert "all good" in run(FOLDPACK, "verify", url).err
 

@@ -442,17 +442,23 @@ def test_boxes_refuse_a_resize_unless_it_is_to_be_anyway(src, pack):
     assert "exists; --force replaces it" in done.err
 
 
-@pytest.mark.parametrize("word, complaint", [
-    ("--transform=*.jpg", "nothing is asked for"), ("--resize=70000", "65500"),
-    ("--quality=101", "quality"), ("--store=png", "jpeg, bmp, ppm"), ("--jobs=0", "--jobs"),
-    ("--jobs=257", "--jobs"), ("--jobs=-1", "--jobs"), ("--jobs=many", "--jobs"),
-    ("--order=random", "--order"), ("--order=shuffle:", "--order"),
-    ("--order=shuffle:x", "--order"), ("--order=list:", "--order"),
-    ("--order=shuffle:-1", "--order"),
+@pytest.mark.parametrize("words, complaint", [
+    (["--transform=*.jpg"], "nothing is asked for"), (["--resize=70000"], "65500"),
+    (["--resize=100", "--quality=101"], "quality"), (["--store=png"], "jpeg, bmp, ppm"),
+    *(([f"--jobs={jobs}"], "--jobs") for jobs in ("0", "257", "-1", "many")),
+    *(([f"--order={order}"], "--order")
+      for order in ("random", "shuffle:", "shuffle:x", "list:", "shuffle:-1")),
+    (["--part=8/8"], "'--part': K/N, with K from 0 to N - 1"),
+    *(([f"--part={part}"], "'--part': K/N") for part in ("1", "-1/8", "0/100000")),
+    (["--part=0/2", "--shard-size=1G"], "do not go together"),
+    (["--shard-size=1000"], "at least 1M"),
+    (["--shard-done=true {}"], "'--shard-done' goes with '--shard-size' only"),
+    (["--shard-done=true {}", "--part=0/2"], "'--shard-done' goes with '--shard-size' only"),
+    (["--shard-done=true", "--shard-size=1M"], "no {}, where the path of a pack goes"),
+    (["--shard-done=echo '{}' \\' && sh -c 'cp {} /x'", "--shard-size=1M"], "within quotes"),
 ])
-def test_an_option_that_makes_no_sense_is_refused(src, pack, word, complaint):
-    more = ["--resize=100"] if "quality" in word else []
-    assert complaint in create(src, pack, word, *more, status=2).err
+def test_an_option_that_makes_no_sense_is_refused(src, pack, words, complaint):
+    assert complaint in create(src, pack, *words, status=2).err
     assert not pack.exists()
 
 

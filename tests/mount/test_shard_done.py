@@ -264,13 +264,3 @@ def test_a_finished_pack_of_a_set_is_compared_with_all_of_its_files(place):
     assert "nothing to resume" in run(*command).err
     os.utime(folder / "1235", (1, 1))
     assert "'1235' differs" in run(*command, status=1).err
-
-
-@pytest.mark.parametrize("options, said", [
-    (["--shard-done=true {}"], "'--shard-done' goes with '--shard-size' only"),
-    (["--shard-done=true {}", "--part=0/2"], "'--shard-done' goes with '--shard-size' only"),
-    (["--shard-done=true", "--shard-size=1M"], "no {}, where the path of a pack goes"),
-    (["--shard-done=echo '{}' \\' && sh -c 'cp {} /x'", "--shard-size=1M"], "within quotes"),
-])
-def test_what_makes_no_sense_is_refused(folder, place, options, said):
-    assert said in run(FOLDPACK, "create", *options, folder, place / "x.lmdb", status=2).err

@@ -171,18 +171,6 @@ def test_bad_inputs_are_listed_by_shard(pictures, place):
         ["class0/03.jpg", "class3/33.jpg"]
 
 
-@pytest.mark.parametrize("options, said", [
-    (["--part=8/8"], "'--part': K/N, with K from 0 to N - 1"),
-    (["--part=1"], "'--part': K/N"),
-    (["--part=-1/8"], "'--part': K/N"),
-    (["--part=0/100000"], "'--part': K/N"),
-    (["--part=0/2", "--shard-size=1G"], "do not go together"),
-    (["--shard-size=1000"], "at least 1M"),
-])
-def test_what_makes_no_sense_is_refused(small, place, options, said):
-    assert said in run(FOLDPACK, "create", *options, small[0], place / "x.lmdb", status=2).err
-
-
 def test_a_tar_is_not_cut(small, place):
     run("tar", "-C", small[0], "-cf", place / "small.tar", ".")
     assert "are for folders only" in run(FOLDPACK, "create", "--part=0/2", place / "small.tar",

@@ -3,6 +3,7 @@ source is and with whatever options."""
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -176,6 +177,15 @@ def test_a_file_that_came_into_the_folder_is_a_difference(folder, place, name):
     new = "/".join(name.split("/")[:-1]) if "d/" in name else name
     done = create(folder, pack, status=1)
     assert f"{NOT_OF} {folder} as it is now: '{new}' differs" in done.err
+
+
+@pytest.mark.parametrize("change", [Path.unlink, lambda path: os.utime(path, (1, 1))],
+                         ids=["gone", "time"])
+def test_a_file_that_is_gone_or_has_another_time_is_a_difference(folder, place, change):
+    create(folder, place / "x.lmdb")
+    change(folder / "a/2.jpg")
+    done = create(folder, place / "x.lmdb", status=1)
+    assert f"{NOT_OF} {folder} as it is now: 'a/2.jpg' differs" in done.err
 
 
 def test_what_came_and_went_or_is_not_wanted_is_none(folder, place):

@@ -460,22 +460,6 @@ def test_a_finished_pack_of_other_options_is_no_end_to_go_on_to(src, pack, want)
     assert filecmp.cmp(pack, want, shallow=False)
 
 
-def test_a_finished_pack_of_another_folder_is_no_end_to_go_on_to(tmp_path):
-    for name in ("one", "other"):
-        (tmp_path / name / "class").mkdir(parents=True)
-        for number in range(5):
-            write(tmp_path / name / f"class/{number}", b"%d" % number)
-    pack = tmp_path / "x.lmdb"
-    run(FOLDPACK, "create", tmp_path / "one", pack)
-    os.utime(tmp_path / "other/class/3", (1, 1))
-    done = run(FOLDPACK, "create", "--resume", tmp_path / "other", pack, status=1)
-    assert f"{pack}: finished already, but not of {tmp_path}/other as it is now" in done.err
-    run(FOLDPACK, "create", "--resume", tmp_path / "one", pack)
-    (tmp_path / "one/class/2").unlink()
-    done = run(FOLDPACK, "create", "--resume", tmp_path / "one", pack, status=1)
-    assert "'class/2' differs" in done.err
-
-
 def test_an_interrupted_pack_is_not_begun_again_unasked(src, interrupted, want):
     before = partial(interrupted).read_bytes()
     done = create(src, interrupted, status=1)

@@ -357,6 +357,12 @@ class Mount:
         """What a daemon in the foreground has said after its announcement; it has ended."""
         return self.process.stderr.read().decode(errors="surrogateescape")
 
+    def all_said(self):
+        """By a daemon in the foreground: its counters, its command line, its messages; it ends."""
+        said = f"{self.stats()}{self.said}{Path(f'/proc/{self.daemon}/cmdline').read_text()}"
+        self.close()
+        return said + self.log()
+
     def close(self):
         """Unmounts, and holds the daemon to a clean end."""
         if self.daemon is None:

@@ -147,11 +147,7 @@ def test_an_object_that_is_not_there_is_said_as_it_is(store, monkeypatch):
 def test_no_token_is_in_what_a_mount_says_or_runs_as(machine, mount):
     mounted = mount(PACK, f"--endpoint={machine.url}", "-f", "-v")
     content(mounted)
-    shown = str(mounted.stats()) + mounted.said
-    with open(f"/proc/{mounted.daemon}/cmdline") as words:
-        shown += words.read()
-    mounted.close()
-    shown += mounted.log()
+    shown = mounted.all_said()
     assert PACK in shown
     assert not [token for token in machine.sessions if token in shown]
 

@@ -374,11 +374,7 @@ def test_no_secret_is_in_what_a_mount_says_or_runs_as(data, mount, monkeypatch):
     set_metadata(data, monkeypatch)
     mounted = mount(PACK, "-f", "-v")
     reads_right(mounted, data, files_of(data)[:1])
-    shown = str(mounted.stats()) + mounted.said
-    with open(f"/proc/{mounted.daemon}/cmdline") as words:
-        shown += words.read()
-    mounted.close()
-    shown += mounted.log()
+    shown = mounted.all_said()
     for keys, _ in data.sessions.values():
         assert keys.secret not in shown and keys.token not in shown
 

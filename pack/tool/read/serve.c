@@ -72,28 +72,27 @@ struct stream {
 static int add_head(const struct server *server, const struct serve_open *asked, struct buf *to)
 {
 	SCOPE(labels_release) struct labels labels = {0};
-	SCOPE(classes_release) struct classes classes = {0};
 	SCOPE(summary_release) struct summary summary = {0};
-	SCOPE(buf_release) struct buf made_with = BUF_INIT;
+	const struct classes *classes = &summary.classes;
 	struct dataset *dataset = server->dataset;
 	const struct dataset_info *info = dataset_info(dataset);
 	bool wanted = asked->parts & SERVE_SUMMARY;
 	struct json json = json_begin(to);
 	int r = labels_add_dataset(&labels, dataset, "");
 
-	if (r == 0)
-		r = options_made_with(info->options, info->options_len,
-				      dataset_is_unchecked(dataset), &made_with);
-	if (r == 0)
-		r = classes_new(dataset, &classes);
 	if (r == 0 && wanted)
 		r = summary_new(dataset, &summary);
+	else if (r == 0)
+		r = options_made_with(info->options, info->options_len,
+				      dataset_is_unchecked(dataset), &summary.options);
+	if (r == 0 && !wanted)
+		r = classes_new(dataset, &summary.classes);
 	if (r < 0)
 		return r;
 	labels_sort(&labels);
 	json_object(&json, NULL);
 	json_string(&json, "id", info->id);
-	json_bytes(&json, "made_with", made_with.data, made_with.len);
+	json_bytes(&json, "made_with", summary.options.data, summary.options.len);
 	json_bool(&json, "delta", dataset_is_delta(dataset));
 	json_u64(&json, "left_out", dataset_left_out(dataset));
 	json_bool(&json, "unchecked", dataset_is_unchecked(dataset));
@@ -106,8 +105,8 @@ static int add_head(const struct server *server, const struct serve_open *asked,
 	}
 	json_end(&json);
 	json_array(&json, "splits");
-	for (uint32_t i = 0; classes.split && i < classes.split_count; i++)
-		json_bytes(&json, NULL, classes.splits[i].name, classes.splits[i].name_len);
+	for (uint32_t i = 0; classes->split && i < classes->split_count; i++)
+		json_bytes(&json, NULL, classes->splits[i].name, classes->splits[i].name_len);
 	json_end(&json);
 	if (wanted) {
 		json_object(&json, "info");

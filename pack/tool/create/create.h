@@ -125,6 +125,3 @@ int create_interrupted(struct create *create);
 
 /* Cuts SOURCE, and makes its packs. An exit status. */
 int create_shards(struct create *create);
-/* Waits for the command of the last pack, if there is one. 0; -EINTR: it was not taken, as a signal
- * came; or -ENOMEM. */
-int create_await_handover(struct handover *handover);

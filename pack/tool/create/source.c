@@ -265,28 +265,23 @@ static void advise_of_mount(const struct create_source *source, dev_t device)
 static int open_by_script(struct create_source *source, struct decompressed *d, const char *name,
 			  struct err *err)
 {
-	struct foreign_settings *foreign = &source->options->common.foreign;
-	const struct foreign_settings asked = *foreign;
+	struct foreign_settings plain = source->options->common.foreign;
 	unsigned fields = strcmp(name, "table") == 0 ? FOREIGN_TAKES_KEYS
 			  : strcmp(name, "torch") == 0
 				  ? FOREIGN_TAKES_IMAGE_KEY | FOREIGN_TAKES_LABEL_KEY
 				  : 0;
 	int r;
 
-	if (foreign_settings_check(foreign, fields, name, err) < 0)
+	if (foreign_settings_check(&plain, fields, name, err) < 0)
 		return log_fail(EXIT_USAGE, "%s: %s", source->names[0], err->text);
 	r = decompressed_script(d, name, source->names[0], err);
 	if (r < 0)
 		return cmd_status(source->names[0], r, err);
 	/* They are the script's, and say nothing of a tar. */
-	foreign->layout = FOREIGN_TREE;
-	foreign->image_key = foreign->label_key = foreign->name_key = NULL;
+	plain.layout = FOREIGN_TREE;
+	plain.image_key = plain.label_key = plain.name_key = NULL;
 	interrupt_catch();
-	r = foreign_open(source->names[0], foreign, &source->dataset, err);
-	foreign->layout = asked.layout;
-	foreign->image_key = asked.image_key;
-	foreign->label_key = asked.label_key;
-	foreign->name_key = asked.name_key;
+	r = foreign_open(source->names[0], &plain, &source->dataset, err);
 	/* One that comes to the script as well seems to crash it. */
 	if (r < 0 && interrupt_pending())
 		return EXIT_FAILED;

@@ -6,7 +6,7 @@ import tarfile
 import zipfile
 
 import trees
-from foldfs import FOLDFS, run
+from foldfs import FOLDFS, FOLDPACK, run
 from formats import parquet
 
 JPEG = b"\xff\xd8\xff"
@@ -65,6 +65,18 @@ def shown(mount):
 def refused(path, *options):
     """What is said where it should be mounted."""
     return run(FOLDFS, *options, path, path.parent, status=None).err
+
+
+def refuses_damage(path, first, last):
+    """Cut anywhere from `first` to `last` it is refused; with another byte, refused or read."""
+    whole = path.read_bytes()
+    damaged = [(whole[:end], (1, 3)) for end in (*range(first, len(whole), 97), last)]
+    damaged += [(whole[:at] + bytes([whole[at] ^ 0xff]) + whole[at + 1:], (0, 1, 3))
+                for at in range(0, len(whole), 61)]
+    for data, statuses in damaged:
+        path.write_bytes(data)
+        done = run(FOLDPACK, "list", path, status=None)
+        assert done.returncode in statuses and "Sanitizer" not in done.err, done.err
 
 
 def same_imagefolder(mount, source):

@@ -1,7 +1,6 @@
 """Parquet files of Hugging Face's datasets: written by an independent writer, and mounted."""
 
 import errno
-import itertools
 import json
 import os
 import time
@@ -11,6 +10,7 @@ import pytest
 import foldfs
 import trees
 from foldfs import FOLDFS, FOLDPACK, MIB, run
+from foreign import refuses_damage
 from formats import parquet
 from formats.parquet import GZIP, NONE, SNAPPY
 
@@ -55,27 +55,9 @@ def test_shards_are_one_dataset(tmp_path, shown):
     assert shown(tmp_path / "train-{0..2}.parquet") == expected(samples)
 
 
-def refused(path, place):
-    """Whether it was; a mount, which has a folder of its own, is undone."""
-    mountpoint = place / f"m{len(list(place.iterdir()))}"
-    mountpoint.mkdir()
-    done = run(FOLDFS, path, mountpoint, status=None)
-    if done.returncode == 0:
-        foldfs.unmount(mountpoint)
-    assert done.returncode >= 0 and "Sanitizer" not in done.err, done.err
-    return done.returncode != 0
-
-
 def test_damage_is_refused(tmp_path):
     samples = [(data[:50], path, label) for data, path, label in rows(6)]
-    whole = parquet.write(tmp_path / "a.parquet", samples, NAMES, (GZIP,) * 3).read_bytes()
-    file = tmp_path / "b.parquet"
-    for end in itertools.chain(range(4, len(whole), 97), [len(whole) - 1]):
-        file.write_bytes(whole[:end])
-        assert refused(file, tmp_path), end
-    for at in range(4, len(whole), 61):
-        file.write_bytes(whole[:at] + bytes([whole[at] ^ 0xff]) + whole[at + 1:])
-        refused(file, tmp_path)
+    refuses_damage(parquet.write(tmp_path / "a.parquet", samples, NAMES, (GZIP,) * 3), 4, -1)
 
 
 # --- what other writers do ----------------------------------------------------------------------

@@ -7,7 +7,6 @@
 #include "remote/token.h"
 #include "remote/url.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -20,7 +20,6 @@
  * that: then all is listed again, page by page. */
 #include "base/name.h"
 #include "base/scope.h"
-#include "remote/bearer.h"
 #include "remote/bounds.h"
 #include "remote/listed_walk.h"
 #include "remote/response.h"

@@ -11,7 +11,6 @@
 #include "remote/s3.h"
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #define AGAIN_NS  (60 * CLOCK_SECOND) /* between two lines */
 #define SECOND_NS ((int64_t)CLOCK_SECOND)

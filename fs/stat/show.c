@@ -5,7 +5,6 @@
 #include "fs/stat/modes.h"
 #include "fs/stat/mounts.h"
 #include "fs/stat/verdict.h"
-#include <inttypes.h>
 #include <json-c/json.h>
 #include <math.h>
 #include <poll.h>

@@ -6,7 +6,6 @@
 #include "base/search.h"
 #include "base/size.h"
 #include "pack/xxh3.h"
-#include <inttypes.h>
 
 /* Small files that lie close together are one read. */
 #define RUN_MOST    (4 * MIB)

@@ -10,7 +10,6 @@
 #include "pack/walker.h"
 #include "pack/write/builder_internal.h"
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/random.h>

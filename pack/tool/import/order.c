@@ -4,7 +4,6 @@
 #include "base/lines.h"
 #include "base/scope.h"
 #include "pack/tool/import/entry_table.h"
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -488,7 +488,8 @@ static void forget_chains(struct walk *walk)
 int walk_all(struct walk *walk, page_refused_fn *refused, struct err *err)
 {
 	const struct listed_ask *ask = walk->ask;
-	int r = pages_new(ask->name, walk->auth, refused, ask->settings, ask->remote, &walk->pages, err);
+	int r = pages_new(ask->name, walk->auth, refused, ask->settings, ask->remote, &walk->pages,
+			  err);
 
 	if (r < 0) {
 		chain_free(walk->chains);

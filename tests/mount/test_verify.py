@@ -340,7 +340,7 @@ def folding(place):
 @needs("mkfs.exfat")
 @needs("mount.exfat-fuse")
 def test_folders_that_the_filesystem_takes_for_one_are_not_mixed(src, folding):
-    """Nor do files take each other's place. Where it is extracted again, all that is there stays."""
+    """Nor do files take each other's place. Extracted again, all that is there stays."""
     for name in ("Cat/1.jpg", "cat/2.jpg", "cat/sub/3.jpg", "dog/a.jpg", "dog/A.jpg"):
         write(src / name, name.encode())
     packed = pack(src, src.parent / "x.lmdb")

@@ -12,6 +12,7 @@ struct far {
 	struct reader *near;
 	bool is_near;
 	atomic_uint reads, settled, right;
+	atomic_uint awaited; /* requests that somebody waited for when they were cancelled */
 	uint64_t bad;	    /* reads of this byte fail; 0: none */
 	atomic_ullong flip; /* this byte is damaged once; 0: none */
 	pthread_mutex_t lock;
@@ -90,6 +91,18 @@ static inline unsigned far_waiting(struct far *far)
 	return count;
 }
 
+/* Whether somebody waits for a request. */
+static inline bool far_awaited(struct far *far)
+{
+	const struct reader_request *one;
+
+	SCOPE_LOCK(&far->lock);
+	one = far->waiting;
+	while (one && one->ahead)
+		one = one->next;
+	return one;
+}
+
 static inline struct reader_request *far_take(struct far *far)
 {
 	struct reader_request *first;
@@ -128,15 +141,15 @@ static inline ssize_t far_get(struct reader *reader, void *buf, size_t len, uint
 	return reader_get(far->near, buf, len, offset);
 }
 
+/* What somebody waits for is not tried again. */
 static inline void far_cancel(struct reader *reader)
 {
 	struct far *far = far_of(reader);
-
 	struct reader_request *request;
 
 	while ((request = far_take(far))) {
-		assert_true(request->ahead); /* nobody waits for it */
-		request->done(request->arg, -ECANCELED);
+		far->awaited += !request->ahead;
+		request->done(request->arg, request->ahead ? -ECANCELED : -EIO);
 	}
 }
 

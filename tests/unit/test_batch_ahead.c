@@ -269,6 +269,7 @@ TEST_OF(w, what_is_under_way_can_be_given_up)
 	assert_in_range(far_waiting(w->far), 3, 5);
 	batch_ahead_free(steal_ptr(&w->ahead));
 	assert_int_equal(far_waiting(w->far), 0);
+	assert_int_equal(w->far->awaited, 0);
 	assert_int_equal(w->far->reads, 0);
 }
 

@@ -2,6 +2,8 @@
  * pack/tool/read/batch_scan.h. */
 #include "far_pack.h"
 #include "pack/tool/read/batch_scan.h"
+#include "pack/tool/work/interrupt.h"
+#include <sys/wait.h>
 
 /* --- batches -------------------------------------------------------------------------------- */
 
@@ -136,6 +138,7 @@ struct broom {
 	uint64_t bytes;
 	unsigned unreadable;
 	unsigned stop_beginning, stop_ending; /* with this batch; 0: never */
+	struct far *far; /* where somebody waits for a read before it stops; NULL: nowhere */
 };
 
 static int broom_begin(void *context, const struct batch *batch, void *note)
@@ -146,7 +149,11 @@ static int broom_begin(void *context, const struct batch *batch, void *note)
 	(void)batch;
 	assert_int_equal(n->number, 0);
 	n->number = ++broom->begun;
-	return broom->begun == broom->stop_beginning ? -ECANCELED : 0;
+	if (broom->begun != broom->stop_beginning)
+		return 0;
+	while (broom->far && !far_awaited(broom->far))
+		sched_yield();
+	return -ECANCELED;
 }
 
 static void look(struct fixture *f, struct batch_reader *reader, uint64_t number, struct note *note)
@@ -339,4 +346,50 @@ TEST_OF(f, a_batch_that_a_server_refuses_costs_its_files_alone)
 	assert_in_range(broom.unreadable, 1, 4);
 	assert_int_equal(broom.bytes, (12 - broom.unreadable) * MIB);
 	assert_int_equal(far->settled, far->right + 1);
+}
+
+/* The reads are held: they end only if they are cancelled while a thread waits. */
+TEST_OF(f, a_failure_gives_up_what_its_threads_wait_for)
+{
+	struct far *far = far_with(f, 12);
+	struct broom broom = {.stop_beginning = 3, .far = far};
+
+	far_hold(far);
+	assert_int_equal(swept(f, 1, &broom), -ECANCELED);
+	assert_int_equal(broom.done, 0);
+	assert_int_equal(far->awaited, 1);
+	assert_int_equal(far_waiting(far), 0);
+}
+
+static void *interrupt_who_waits(void *far)
+{
+	while (!far_awaited(far))
+		sched_yield();
+	kill(getpid(), SIGTERM);
+	return NULL;
+}
+
+/* In a process of its own, as an interruption stays. */
+TEST_OF(f, an_interruption_ends_the_wait_for_a_server)
+{
+	struct far *far = far_with(f, 12);
+	struct broom broom = {0};
+	pthread_t id;
+	int status;
+	pid_t pid;
+
+	far_hold(far);
+	pid = fork();
+	if (pid == 0) {
+		interrupt_catch();
+		if (pthread_create(&id, NULL, interrupt_who_waits, far) != 0)
+			_exit(2);
+		if (swept(f, 2, &broom) < 0 || broom.done != broom.begun)
+			_exit(3);
+		pthread_join(id, NULL);
+		_exit(broom.unreadable == 12 && far->reads == 0 ? 0 : 4);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }

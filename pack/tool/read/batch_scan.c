@@ -217,6 +217,8 @@ int batch_scan(const struct batch_scan_params *params)
 		if (item)
 			r = params->done(params->context, &item->batch, item->note);
 	} while (r == 0 && item);
+	if (r < 0)
+		reads_ahead_cancel(&scan.ahead); /* threads of the pipeline wait for them */
 	pipeline_free(pipeline);
 	return r;
 }

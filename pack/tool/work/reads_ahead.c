@@ -14,7 +14,7 @@ void reads_ahead_init(struct reads_ahead *all, struct reader *reader)
 	clock_cond_init(&all->ended);
 }
 
-void reads_ahead_release(struct reads_ahead *all)
+void reads_ahead_cancel(struct reads_ahead *all)
 {
 	bool busy;
 
@@ -23,6 +23,11 @@ void reads_ahead_release(struct reads_ahead *all)
 	pthread_mutex_unlock(&all->lock);
 	if (busy)
 		reader_cancel(all->reader);
+}
+
+void reads_ahead_release(struct reads_ahead *all)
+{
+	reads_ahead_cancel(all);
 	pthread_mutex_lock(&all->lock);
 	while (all->under_way)
 		pthread_cond_wait(&all->ended, &all->lock);

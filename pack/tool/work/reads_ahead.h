@@ -28,7 +28,9 @@ struct read_ahead {
 
 /* `reader` is prepared. */
 void reads_ahead_init(struct reads_ahead *all, struct reader *reader);
-/* Gives up what is under way, and waits until it has ended; reads_ahead_end() is due still. */
+/* Gives up what is under way, as reader_cancel(): who waits for it waits for no second try. */
+void reads_ahead_cancel(struct reads_ahead *all);
+/* The same, and waits until it has ended; reads_ahead_end() is due still. */
 void reads_ahead_release(struct reads_ahead *all);
 
 /* Begins to read whole pages into `memory`, which has room for them; `needed` bytes must be there,

@@ -316,7 +316,8 @@ static size_t finds_all(const char *name)
 		at++;
 	}
 	assert_int_equal(at, BUF_COUNT(&world->found, struct one));
-	assert_string_equal(said, "");
+	/* Where an overload lasts two seconds, as on a busy machine, that is said. */
+	assert_true(!*said || strstr(said, "asking again"));
 	world_free(world);
 	return twice;
 }

@@ -66,6 +66,7 @@ static int ask_for_page(struct page *page, struct http_message *message)
 	size_t stem = strlen(auth->url) - strlen(PAGE_ANY_KEY);
 	int r;
 
+	page->begun = page->begun ?: clock_ns();
 	free(page->from);
 	page->from = NULL;
 	if (*page->ask != '?')
@@ -92,7 +93,6 @@ static int page_prepare(struct http_transfer *transfer, struct http_message *ret
 	int r = refresh ? object_refresh_look(refresh, &page->why) : 0;
 
 	transfer->got = 0;
-	page->begun = page->begun ?: clock_ns();
 	if (r == 0)
 		r = ask_for_page(page, ret);
 	page->error = r;

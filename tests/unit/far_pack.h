@@ -13,8 +13,8 @@ struct far {
 	bool is_near;
 	atomic_uint reads, settled, right;
 	atomic_uint awaited; /* requests that somebody waited for when they were cancelled */
-	uint64_t bad;	    /* reads of this byte fail; 0: none */
-	atomic_ullong flip; /* this byte is damaged once; 0: none */
+	uint64_t bad;	     /* reads of this byte fail; 0: none */
+	atomic_ullong flip;  /* this byte is damaged once; 0: none */
 	pthread_mutex_t lock;
 	bool held;			/* protected by lock */
 	struct reader_request *waiting; /* the same */
@@ -58,11 +58,12 @@ static inline void far_settle(struct reader_request *request, bool right)
 static inline void far_answer(struct far *far, struct reader_request *request)
 {
 	struct iovec iov = *request->iov;
+	int r = far_read(&far->reader, &iov, request->count, request->offset, request->needed);
 
+	request->offset = UINT64_MAX; /* as a reader of several volumes changes it */
 	request->settle = far_settle;
 	request->settled = far;
-	request->done(request->arg, far_read(&far->reader, &iov, request->count, request->offset,
-					     request->needed));
+	request->done(request->arg, r);
 }
 
 static inline void far_submit(struct reader *reader, struct reader_request *request)

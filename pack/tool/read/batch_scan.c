@@ -64,7 +64,8 @@ int batch_reader_check(struct batch_reader *reader, uint64_t number, struct data
 struct batch_slot {
 	struct batch batch;
 	void *note;
-	char *memory; /* that it is read into ahead; NULL: a thread reads it */
+	char *memory;	/* that it is read into ahead; NULL: a thread reads it */
+	uint64_t start; /* of the memory, in the pack */
 	struct read_ahead read;
 };
 
@@ -143,7 +144,7 @@ static void scan_work(void *context, unsigned worker, void *pointer)
 
 	if (item->memory) {
 		reader.memory = item->memory;
-		reader.start = item->read.request.offset;
+		reader.start = item->start;
 		reader.ahead = &item->read;
 	}
 	scan->params->work(scan->params->context, worker, &item->batch, &reader, item->note);
@@ -162,6 +163,7 @@ static size_t begin_ahead(struct batch_scan *scan, struct batch_slot *item)
 	    posix_memalign(&memory, READER_PAGE, needed + READER_PAGE) != 0)
 		return 0;
 	item->memory = memory;
+	item->start = from;
 	reads_ahead_begin(&scan->ahead, &item->read, memory, from, needed);
 	return needed;
 }

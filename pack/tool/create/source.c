@@ -274,13 +274,13 @@ static int open_by_script(struct create_source *source, struct decompressed *d, 
 
 	if (foreign_settings_check(&plain, fields, name, err) < 0)
 		return log_fail(EXIT_USAGE, "%s: %s", source->names[0], err->text);
+	interrupt_catch(); /* a signal ends the script, too */
 	r = decompressed_script(d, name, source->names[0], err);
 	if (r < 0)
 		return cmd_status(source->names[0], r, err);
 	/* They are the script's, and say nothing of a tar. */
 	plain.layout = FOREIGN_TREE;
 	plain.image_key = plain.label_key = plain.name_key = NULL;
-	interrupt_catch();
 	r = foreign_open(source->names[0], &plain, &source->dataset, err);
 	/* One that comes to the script as well seems to crash it. */
 	if (r < 0 && interrupt_pending())

@@ -61,6 +61,7 @@ FRONT = (
 )
 ROWS = (
     Row("nvme", quick=True, least=1.1), Row("nvme", seed=DRAWN), Row("nvme", busy=True),
+    Row("nvme", seed=DRAWN, workers=1, busy=True),
     Row("nvme", side=256), Row("nvme", memory=0.57, epochs=2),
     Row("sata", memory=0.57, epochs=2), Row("sata", memory=0.25, epochs=2, seed="3407"),
     Row("sata", side=256, workers=4), Row("sata", seed=DRAWN),

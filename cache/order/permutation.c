@@ -19,6 +19,14 @@ void permutation_next(struct mt19937 *mt, uint32_t *order, size_t n)
 	}
 }
 
+void permutation_of(uint32_t seed, uint32_t *order, size_t n)
+{
+	struct mt19937 mt;
+
+	mt19937_init(&mt, seed);
+	permutation_next(&mt, order, n);
+}
+
 /* A bit of 64: the golden ratio spreads neighbouring places. */
 static uint64_t mark_of(uint32_t place)
 {

@@ -13,6 +13,9 @@
 /* Fills order[0..n) with the next permutation of n, which takes n - 1 outputs of the generator. */
 void permutation_next(struct mt19937 *mt, uint32_t *order, size_t n);
 
+/* The permutation of a generator that was just seeded. */
+void permutation_of(uint32_t seed, uint32_t *order, size_t n);
+
 /* Its first `count` elements, at most PERMUTATION_HEAD and n, in a time that does not depend on
  * n. */
 #define PERMUTATION_HEAD 1024

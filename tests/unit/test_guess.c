@@ -2,7 +2,8 @@
  * The search is told where to look: it tries seeds around the right one only, and counts what it
  * would have had to try. */
 #include "cache/order/guess.h"
-#include "tests/unit/draws.h"
+#include "cache/order/mt19937.h"
+#include "cache/order/permutation.h"
 #include "tests/unit/test.h"
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* From who asks for what to the order of what comes: cache/order/oracle.h, with simulated loaders
  * over the permutations of torch. */
-#include "tests/unit/draws.h"
+#include "cache/order/permutation.h"
 #include "tests/unit/oracle_world.h"
 #include "tests/unit/test.h"
 
@@ -28,6 +28,15 @@ static struct query *ask(struct world *world, bool models, bool hard)
 static bool answer(struct world *world, struct query *query)
 {
 	return oracle_answer(world->oracle, query, world->sentence);
+}
+
+static uint32_t output(uint32_t root, uint64_t word)
+{
+	struct mt19937 mt;
+
+	mt19937_init(&mt, root);
+	mt19937_skip(&mt, word);
+	return mt19937_next(&mt);
 }
 
 /* What a script reads, and what is found of it. Its seeds are seed + epoch, or where there is a

@@ -1,7 +1,7 @@
 /* The oracle over a list so long that what is left of an epoch when it has ended, some for each
  * worker, is more than a forecast waits for. */
 #define N 20000
-#include "tests/unit/draws.h"
+#include "cache/order/permutation.h"
 #include "tests/unit/oracle_world.h"
 #include "tests/unit/test.h"
 

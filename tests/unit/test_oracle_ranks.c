@@ -1,6 +1,6 @@
 /* Jobs of several processes, each of which reads a part of the order: cache/order/oracle.h, with
  * simulated loaders over the permutations of torch. */
-#include "tests/unit/draws.h"
+#include "cache/order/permutation.h"
 #include "tests/unit/oracle_world.h"
 #include "tests/unit/test.h"
 

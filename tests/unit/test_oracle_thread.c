@@ -3,8 +3,8 @@
 #define PATIENCE 300 /* s: what thinks is idle where anything else runs */
 
 #include "cache/oracle_thread.h"
+#include "cache/order/permutation.h"
 #include "tests/unit/cache_fixture.h"
-#include "tests/unit/draws.h"
 #include "tests/unit/loader.h"
 #include "tests/unit/test.h"
 #include <sys/syscall.h>
@@ -117,6 +117,15 @@ static uint32_t read_some(struct world *w, struct loader *loader, uint32_t count
 		read++;
 	}
 	return read;
+}
+
+static uint32_t output(uint32_t root, uint64_t word)
+{
+	struct mt19937 mt;
+
+	mt19937_init(&mt, root);
+	mt19937_skip(&mt, word);
+	return mt19937_next(&mt);
 }
 
 /* What DataLoader's sampler draws after torch.manual_seed(seed). */

@@ -7,7 +7,6 @@
  *	for i in 1, 2: hash(torch.randperm(n, generator=g).numpy().astype("<u4").tobytes())
  */
 #include "cache/order/permutation.h"
-#include "tests/unit/draws.h"
 #include "tests/unit/test.h"
 #include <string.h>
 #include <xxhash.h>

@@ -5,8 +5,9 @@
  * accelerate 16cb6eb8, torchdata 0.11.0, ultralytics 8.3.200, mmengine 2543429, detectron2
  * 02b5c4e2. Several ranks of a node are merged as they get on: the first of each, then the second
  * of each; what was there before is left out. */
+#include "cache/order/mt19937.h"
+#include "cache/order/permutation.h"
 #include "cache/order/sampler.h"
-#include "tests/unit/draws.h"
 #include "tests/unit/order_hash.h"
 #include "tests/unit/test.h"
 #include <string.h>
@@ -21,6 +22,15 @@ static uint32_t hash_of(const struct sampler *sampler)
 	uint32_t order[N];
 
 	return order_hash(order, sampler_order(sampler, N, order));
+}
+
+static uint32_t output(uint32_t root, unsigned word)
+{
+	struct mt19937 mt;
+
+	mt19937_init(&mt, root);
+	mt19937_skip(&mt, word);
+	return mt19937_next(&mt);
 }
 
 struct part_golden {

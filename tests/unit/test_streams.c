@@ -1,8 +1,8 @@
 /* The seeds that usual scripts draw. The words are torch's: torch.manual_seed(root), a model, and
  * the second epoch's seed or the first one's. */
 #include "base/bits.h"
+#include "cache/order/mt19937.h"
 #include "cache/order/streams.h"
-#include "tests/unit/draws.h"
 #include "tests/unit/test.h"
 
 #include <stdlib.h>
@@ -10,6 +10,15 @@
 
 #define N     20020
 #define DEPTH 12
+
+static uint32_t output(uint32_t root, uint64_t word)
+{
+	struct mt19937 mt;
+
+	mt19937_init(&mt, root);
+	mt19937_skip(&mt, word);
+	return mt19937_next(&mt);
+}
 
 static bool is_over(void *context)
 {

@@ -1,6 +1,7 @@
 """foldpack export: what comes out is read by the formats' own readers: py-lmdb and pickle, an
 independent reader of TFRecord, tarfile. No mount needed, but for a pack behind a gate."""
 
+import contextlib
 import io
 import os
 import pickle
@@ -11,7 +12,6 @@ import struct
 import subprocess
 import tarfile
 import threading
-import time
 
 import pytest
 
@@ -498,8 +498,10 @@ def test_one_that_ignores_it_is_killed_by_a_later_one(tree, place):
     with subprocess.Popen([FOLDPACK, "diff", tree[0], tree[1]], env=env) as process:
         foldfs.wait_until(lambda: (place / "id").exists() and (place / "id").read_text().strip())
         process.send_signal(signal.SIGTERM)
-        time.sleep(5)  # pack/tool/work/interrupt.h
-        process.send_signal(signal.SIGINT)
+        for _ in range(10):  # from 5 s on, as foldpack sees it: pack/tool/work/interrupt.h
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(5)
+            process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == -signal.SIGTERM
     foldfs.wait_until(lambda: foldfs.is_gone(int((place / "id").read_text())))
 

@@ -61,6 +61,14 @@ static void begin_all(struct world *w)
 		batch_ahead_begin(w->ahead, i);
 }
 
+/* Where its first byte lies in the pack. */
+static uint64_t place_of(const struct world *w, size_t number)
+{
+	struct dataset *dataset = w->pack.dataset;
+
+	return dataset_extent(dataset, dataset_first_extent(dataset, w->files[number])).offset;
+}
+
 static uint64_t size_of(const struct world *w, size_t number)
 {
 	return dataset_entry(w->pack.dataset, w->files[number]).size;
@@ -75,11 +83,7 @@ static void expect_right(const struct world *w, size_t number)
 	assert_non_null(want);
 	memset(w->buf, 0, size);
 	assert_done(batch_ahead_read(w->ahead, number, w->buf));
-	assert_done(reader_get_full(
-		w->far->near, want, size,
-		dataset_extent(w->pack.dataset,
-			       dataset_first_extent(w->pack.dataset, w->files[number]))
-			.offset));
+	assert_done(reader_get_full(w->far->near, want, size, place_of(w, number)));
 	assert_memory_equal(w->buf, want, size);
 	free(want);
 }
@@ -146,9 +150,7 @@ TEST_OF(w, the_reader_is_told_what_was_right)
 {
 	add_files(w, 12, MIB);
 	open_far(w);
-	w->far->bad =
-		dataset_extent(w->pack.dataset, dataset_first_extent(w->pack.dataset, w->files[1]))
-			.offset;
+	w->far->bad = place_of(w, 1);
 	begin_all(w);
 	for (size_t i = 2; i < w->count; i++)
 		batch_ahead_read(w->ahead, i, w->buf);
@@ -212,9 +214,7 @@ TEST_OF(w, a_request_that_fails_is_an_error_of_its_files_alone)
 {
 	add_files(w, 8, MIB);
 	open_far(w);
-	w->far->bad =
-		dataset_extent(w->pack.dataset, dataset_first_extent(w->pack.dataset, w->files[1]))
-			.offset;
+	w->far->bad = place_of(w, 1);
 	begin_all(w);
 	assert_int_equal(batch_ahead_read(w->ahead, 1, w->buf), -EIO);
 	expect_right(w, 7);
@@ -224,9 +224,7 @@ TEST_OF(w, what_does_not_match_its_checksum_is_read_once_more)
 {
 	add_files(w, 4, 3000);
 	open_far(w);
-	w->far->flip =
-		dataset_extent(w->pack.dataset, dataset_first_extent(w->pack.dataset, w->files[2]))
-			.offset;
+	w->far->flip = place_of(w, 2);
 	begin_all(w);
 	for (size_t i = 0; i < w->count; i++)
 		expect_right(w, i);
@@ -248,13 +246,9 @@ static void turn_bit(const struct fixture *f, uint64_t offset)
 
 TEST_OF(w, damage_is_an_error)
 {
-	struct dataset_extent extent;
-
 	add_files(w, 4, 3000);
 	open_far(w);
-	extent =
-		dataset_extent(w->pack.dataset, dataset_first_extent(w->pack.dataset, w->files[2]));
-	turn_bit(&w->pack, extent.offset);
+	turn_bit(&w->pack, place_of(w, 2));
 	begin_all(w);
 	expect_right(w, 1);
 	assert_int_equal(batch_ahead_read(w->ahead, 2, w->buf), -EBADMSG);

@@ -11,13 +11,20 @@
 
 /* --- the bytes of a batch -------------------------------------------------------------------- */
 
+/* The bytes to read, from *ret_from on: those of a batch, and of the page in which it begins. */
+static size_t needed_of(const struct batch *batch, uint64_t *ret_from)
+{
+	*ret_from = batch->start / READER_PAGE * READER_PAGE;
+	return (size_t)(batch->start - *ret_from) + batch->len;
+}
+
 /* Reads whole pages; from the page cache if that has all of them. The pack may end within the last
  * page. */
 void batch_reader_read(struct batch_reader *reader, const struct batch *batch)
 {
 	struct reader *pack = dataset_reader(reader->dataset);
-	uint64_t from = batch->start / READER_PAGE * READER_PAGE;
-	size_t needed = (size_t)(batch->start - from) + batch->len;
+	uint64_t from;
+	size_t needed = needed_of(batch, &from);
 	struct iovec all = {.iov_base = reader->memory,
 			    .iov_len = (needed + READER_PAGE - 1) / READER_PAGE * READER_PAGE};
 	struct iovec iov = all;
@@ -155,20 +162,18 @@ static void scan_work(void *context, unsigned worker, void *pointer)
 /* Returns how much memory it takes. Without, a thread reads it. */
 static size_t begin_ahead(struct batch_scan *scan, struct batch_slot *item)
 {
-	uint64_t from = item->batch.start / READER_PAGE * READER_PAGE;
-	size_t needed = (size_t)(item->batch.start - from) + item->batch.len;
+	size_t needed = needed_of(&item->batch, &item->start);
 	void *memory;
 
 	if (!scan->remote || item->batch.len == 0 ||
 	    posix_memalign(&memory, READER_PAGE, needed + READER_PAGE) != 0)
 		return 0;
 	item->memory = memory;
-	item->start = from;
-	reads_ahead_begin(&scan->ahead, &item->read, memory, from, needed);
+	reads_ahead_begin(&scan->ahead, &item->read, memory, item->start, needed);
 	return needed;
 }
 
-/* The next batch, in its place in the ring: 1, 0 at the end, or what scan_begin() returned. */
+/* The next batch, in its place in the ring: 1, 0 at the end, or what begin() returned. */
 static int scan_begin(struct batch_scan *scan, struct batch_slot **ret)
 {
 	const struct batch_scan_params *params = scan->params;

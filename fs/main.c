@@ -76,16 +76,19 @@ static int open_log(const char *path)
 	return 0;
 }
 
-/* The main thread takes all signals of interest by sigtimedwait(). Signals that were ignored when
- * foldfs started, as by nohup(1), stay ignored by it and the command; except for those that say
- * that the command or the session has ended. */
+/* The main thread takes all signals by sigtimedwait() that others send and that would end it.
+ * Signals that were ignored when foldfs started, as by nohup(1), stay ignored by it and the
+ * command; except for those that say that the command or the session has ended. */
 static void block_signals(struct program *program)
 {
-	const int taken[] = {SIGINT,  SIGTERM, SIGHUP,	SIGQUIT,
-			     SIGUSR2, SIGXCPU, SIGCHLD, SESSION_ENDED};
+	int taken[NSIG] = {SIGINT,  SIGTERM,   SIGHUP,	SIGQUIT, SIGUSR2, SIGXCPU,	SIGALRM,
+			   SIGPROF, SIGVTALRM, SIGPOLL, SIGPWR,	 SIGCHLD, SESSION_ENDED};
+	size_t count = 13;
 
+	for (int signo = SIGRTMIN; signo <= SIGRTMAX; signo++)
+		taken[count++] = signo;
 	signal(SESSION_ENDED, SIG_DFL);
-	program->signals = signals_block(taken, sizeof(taken) / sizeof(taken[0]));
+	program->signals = signals_block(taken, count);
 	signal(SIGPIPE, SIG_IGN);
 }
 

@@ -66,11 +66,13 @@ void command_cancel(struct command *command)
 }
 
 /* The terminal sends its signals to COMMAND too, except SIGHUP, which only the leader of the
- * session gets. What this process sends itself is not for COMMAND. */
+ * session gets. An alarm was set by who started this process. What this process sends itself is
+ * not for COMMAND. */
 void command_signal(const struct command *command, const siginfo_t *info)
 {
 	bool by_terminal =
-		info->si_code == SI_KERNEL && (info->si_signo != SIGHUP || getsid(0) != getpid());
+		info->si_code == SI_KERNEL && info->si_signo != SIGALRM &&
+		(info->si_signo != SIGHUP || getsid(0) != getpid());
 
 	if (!by_terminal && info->si_pid != getpid() &&
 	    (!witness_saw(&command->witness, info->si_signo) || getpgid(command->pid) != getpgrp()))

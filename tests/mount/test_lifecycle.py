@@ -25,7 +25,7 @@ from foldfs import (
 )
 
 SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
-           signal.SIGUSR2]
+           signal.SIGUSR2, signal.SIGALRM, signal.SIGIO, signal.SIGRTMAX]
 
 
 @pytest.fixture
@@ -317,11 +317,19 @@ def running(pack, point, script):
 @pytest.mark.parametrize("signo", SIGNALS)
 def test_a_signal_is_passed_to_the_command(small, point, signo):
     # A trap that comes just before `read` waits for its line; one before sleep(1) not for long.
-    script = f"trap 'exit 42' {signo.name[len('SIG'):]}; echo ready; " \
+    script = f"trap 'exit 42' {signo:d}; echo ready; " \
              "while :; do sleep 0.01; done"
     with running(small[1], point, script) as process:
         process.send_signal(signo)
         assert process.wait(PATIENCE) == 42
+    assert not is_mounted(point)
+
+
+def test_an_alarm_that_was_set_before_is_the_commands(small, point):
+    """As of `perl -e 'alarm 60; exec @ARGV'`, where timeout(1) is missing."""
+    alarm = "import os, signal, sys; signal.alarm(1); os.execv(sys.argv[1], sys.argv[1:])"
+    run(sys.executable, "-c", alarm, FOLDFS, "-q", small[1], point, "--", "sh", "-c",
+        "trap 'exit 42' ALRM; while :; do sleep 0.01; done", status=42)
     assert not is_mounted(point)
 
 

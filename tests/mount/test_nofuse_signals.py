@@ -41,7 +41,7 @@ read, write = os.pipe()
 os.set_blocking(write, False)
 signal.set_wakeup_fd(write)
 signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-counted = signal.SIGUSR2, signal.SIGXCPU
+counted = signal.SIGUSR2, signal.SIGXCPU, signal.SIGPROF, signal.SIGRTMIN
 for number in counted:
     signal.signal(number, lambda *_: None)
 signal.signal(signal.SIGTERM, lambda *_: os._exit(sum(map(os.read(read, 99).count, counted))))
@@ -54,6 +54,8 @@ SENT = {
     "to the group after another": lambda group: [
         os.killpg(group, number) for number in (signal.SIGUSR1, signal.SIGUSR2)],
     "to the group for its time": lambda group: os.killpg(group, signal.SIGXCPU),
+    "to the group by another": lambda group: os.killpg(group, signal.SIGPROF),
+    "to the group by a queued one": lambda group: os.killpg(group, signal.SIGRTMIN),
     "to each of all": lambda group: send(members(group)),
     "to foldfs": lambda group: send([group]),
     "to the server": lambda group: send(members(group, "foldfs ") - {group}),

@@ -34,7 +34,8 @@ static int make_options(struct writing *w, const struct index_key *key, const ch
 
 	if (r == 0)
 		r = buf_add(&options, tree->source->beside.data, tree->source->beside.len);
-	if (r == 0 && (labels_count(&w->labels) || tree->style.only_names))
+	if (r == 0 && (labels_count(&w->labels) || tree->style.only_names ||
+		       tree->source->settings->layout == FOREIGN_CLASSES))
 		r = labels_style_write(&tree->style, &options);
 	if (r == 0 && tree->made_up)
 		r = made_names_write(tree->prefix ? tree->prefix : "", &options);

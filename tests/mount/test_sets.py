@@ -354,6 +354,8 @@ def test_tars_of_which_some_have_classes_are_named(place):
     said = run(FOLDPACK, "list", f"{place}/x-{{0,1}}.tar").err
     assert (f"samples have classes in {place}/x-0.tar, and none in {place}/x-1.tar, which is shown "
             "as the tree of its members; --layout=classes shows all alike") in said
+    done = run(FOLDPACK, "list", "--layout=classes", f"{place}/x-{{0,1}}.tar")
+    assert "--layout" not in done.err and "images/1.jpg" in done.out
 
 
 # --- splits ---------------------------------------------------------------------------------------

@@ -336,6 +336,8 @@ int labels_explain(const struct dataset *dataset, const struct labels_report *re
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	SCOPE(buf_release) struct buf twice = BUF_INIT;
+	bool gaps = report->absent && report->absent <= LABELS_EMPTY_MOST;
+	bool reorder = report->moved && !report->numbered;
 	int r = report->moved ? dataset_path(dataset, report->entry, &path) : 0;
 
 	if (r == 0 && report->twice)
@@ -355,9 +357,9 @@ int labels_explain(const struct dataset *dataset, const struct labels_report *re
 			 " on, have no image here, as in a part of a set",
 			 report->moved ? "; " : "", report->absent, report->labels,
 			 report->first_absent);
-	if (report->absent && report->absent <= LABELS_EMPTY_MOST)
+	if (gaps)
 		buf_adds(ret, "; --empty-classes makes a folder of each");
-	if (report->moved && !report->numbered)
+	if (reorder)
 		buf_adds(ret,
 			 "; --class-folders=numbers puts folders in the order of their labels");
 	if (report->twice)
@@ -366,5 +368,7 @@ int labels_explain(const struct dataset *dataset, const struct labels_report *re
 			 " classes, such as '%s', lie beside another of "
 			 "their name without the number; --class-folders=names makes one of both",
 			 ret->len ? "; " : "", report->twice, report->folders, twice.data);
+	if ((gaps || reorder || report->twice) && !dataset_is_unchecked(dataset))
+		buf_adds(ret, ", in the pack that 'foldpack create' makes with it");
 	return buf_error(ret);
 }

@@ -163,6 +163,9 @@ def test_what_names_hide_is_said(place):
     said = check(path, dict(images([0, 1, 2])), "--class-folders=names")
     assert "ImageFolder gives 3 of 3 classes another number than their label: 'eel' is 2 there, " \
         "and its label is 0; --class-folders=numbers puts folders in the order" in said
+    run(FOLDPACK, "create", "--class-folders=names", path, place / "p.pack")
+    said = check(place / "p.pack", dict(images([0, 1, 2])))
+    assert "order of their labels, in the pack that 'foldpack create' makes with it" in said
 
 
 def test_all_files_of_a_set_have_the_same_folders(place):

@@ -306,6 +306,7 @@ static int say_opened(struct opening *o, const struct dataset *dataset)
 	SCOPE_FREE char *text = NULL;
 	uint64_t files = dataset_info(dataset)->super->files;
 	struct reader_stats stats = {0};
+	uint64_t lacks = o->tree.lacks ? 0 : dataset_left_out(dataset); /* which was said then */
 	struct notice note = {.numbers = 1, .counts = {files}};
 	char age[64];
 
@@ -313,10 +314,15 @@ static int say_opened(struct opening *o, const struct dataset *dataset)
 	reader_stats(dataset_reader(dataset), &stats);
 	if (stats.listed)
 		note.counts[note.numbers++] = stats.listed;
+	else if (lacks)
+		note.counts[note.numbers++] = lacks;
 	if (asprintf(&text,
 		     "a %s as it is, without checksums: {} file(s), listed %s%s; '--relist' lists "
 		     "it anew%s",
-		     o->kind, age, stats.listed ? " by {} request(s)" : "",
+		     o->kind, age,
+		     stats.listed ? " by {} request(s)"
+		     : lacks	  ? ", left out then: {}"
+				  : "",
 		     o->settings.index_folder
 			     ? "; '--cache-dir' keeps the listing alone, as only checksums say "
 			       "whether a copy is right: 'foldpack create' makes a pack"

@@ -216,8 +216,11 @@ def test_it_is_kept_elsewhere_where_the_folder_above_takes_none(folder, home, mo
 
 def test_what_cannot_be_in_it_is_counted_and_named(folder, mount):
     os.mkfifo(folder / "a/pipe")
-    said = mount(folder).said
-    assert f"{folder}: left out, as they are no files: 1, such as 'a/pipe' (a named pipe)" in said
+    mounted = mount(folder)
+    assert f"{folder}: left out, as they are no files: 1, such as 'a/pipe' (a named pipe)" \
+        in mounted.said
+    mounted.close()
+    assert ", left out then: 1; '--relist' lists it anew" in mount(folder).said
 
 
 # --- what changes -------------------------------------------------------------------------

@@ -151,9 +151,10 @@ int builder_drop(struct builder *builder, uint32_t id);
 bool builder_is_dropped(const struct builder *builder, uint32_t id);
 
 /* Calls `found` for each directory without a file below it, unless it is inside another such
- * directory. The root may be one. 0, -ENOMEM, or what `found` returned to stop. */
-int builder_find_empty(const struct builder *builder, int (*found)(void *context, uint32_t id),
-		       void *context);
+ * directory; `dropped`: it had some. The root may be one. 0, -ENOMEM, or what `found` returned to
+ * stop. */
+int builder_find_empty(const struct builder *builder,
+		       int (*found)(void *context, uint32_t id, bool dropped), void *context);
 
 /* The name of an entry, NUL-ended. Any thread may ask once all entries are added. */
 void builder_name(const struct builder *builder, uint32_t id, char ret[FORMAT_NAME_MAX + 1]);

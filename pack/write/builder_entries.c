@@ -253,13 +253,14 @@ bool builder_is_dropped(const struct builder *builder, uint32_t id)
 	return builder_node(builder, id)->state == NODE_DROPPED;
 }
 
-int builder_find_empty(const struct builder *builder, int (*found)(void *context, uint32_t id),
-		       void *context)
+int builder_find_empty(const struct builder *builder,
+		       int (*found)(void *context, uint32_t id, bool dropped), void *context)
 {
-	SCOPE_FREE bool *filled = calloc(builder_count(builder), sizeof(*filled));
+	enum { EMPTY, EMPTIED, FILLED };
+	SCOPE_FREE uint8_t *states = calloc(builder_count(builder), sizeof(*states));
 	int r = 0;
 
-	if (!filled)
+	if (!states)
 		return -ENOMEM;
 	/* Parents come before their children, so a pass from the end reaches every parent after
 	 * all its children. */
@@ -267,17 +268,17 @@ int builder_find_empty(const struct builder *builder, int (*found)(void *context
 		const struct builder_node *node = builder_node(builder, id);
 
 		if (node->kind != FORMAT_DIRECTORY && node->kind != FORMAT_SYMLINK)
-			filled[id] = node->state != NODE_DROPPED;
-		if (filled[id])
-			filled[node->parent] = true;
+			states[id] = node->state == NODE_DROPPED ? EMPTIED : FILLED;
+		if (states[id] > states[node->parent])
+			states[node->parent] = states[id];
 	}
 	for (uint32_t id = 0; r == 0 && id < builder_count(builder); id++) {
 		const struct builder_node *node = builder_node(builder, id);
-		bool inside = id != PACK_ROOT && !filled[node->parent];
+		bool inside = id != PACK_ROOT && states[node->parent] != FILLED;
 
-		if (node->kind == FORMAT_DIRECTORY && node->state != NODE_DROPPED && !filled[id] &&
-		    !inside)
-			r = found(context, id);
+		if (node->kind == FORMAT_DIRECTORY && node->state != NODE_DROPPED &&
+		    states[id] != FILLED && !inside)
+			r = found(context, id, states[id] == EMPTIED);
 	}
 	return r;
 }

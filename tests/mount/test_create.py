@@ -218,6 +218,10 @@ def test_a_bad_list_stays_until_there_is_another_run(src, pack, tmp_path):
         assert before.startswith("broken.jpg\t") and before.count("\n") == 1
     run(FOLDPACK, "create", *options, src, pack, status=1)
     assert (tmp_path / "bad").read_text() == before
+    said = f"{tmp_path}/bad: not written: only the run that made the pack knew the bad inputs"
+    assert said not in run(FOLDPACK, "create", "--resume", *options, src, pack, status=4).err
+    (tmp_path / "bad").unlink()
+    assert said in run(FOLDPACK, "create", "--resume", *options, src, pack, status=4).err
 
 
 @needs("strace")

@@ -52,6 +52,17 @@ def hold_together(source, packs, point):
 # --- --part -------------------------------------------------------------------------------------
 
 
+def test_a_class_whose_files_other_parts_have_is_not_called_empty(place):
+    (place / "src/a").mkdir(parents=True)
+    (place / "src/a/0.jpg").write_bytes(encode("JPEG", picture(seed=0)))
+    (place / "src/a/1.jpg").write_bytes(bytes((place / "src/a/0.jpg").stat().st_size))
+    said = [run(FOLDPACK, "create", "--check=header", "--on-bad=skip", f"--part={part}/2",
+                place / "src", place / "x.lmdb", status=status).err
+            for part, status in enumerate((0, 4))]
+    assert "no file in it" not in said[0]
+    assert f"{place}/src: no file in it, in this pack; ImageFolder" in said[1]
+
+
 @pytest.fixture(scope="module")
 def eight(images, session_dir):
     (session_dir / "eight").mkdir()

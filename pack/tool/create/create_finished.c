@@ -5,6 +5,7 @@
 #include "pack/tool/create/create.h"
 #include "pack/tool/work/interrupt.h"
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #define READ_FILES 32 /* whose checksums are not known, evenly spread */
@@ -223,6 +224,9 @@ int create_log_finished(struct create *create)
 	log_notice("%s: finished already; nothing to resume, id %s", create->report.pack,
 		   summary.id);
 	create_log_skipped(create);
+	if (create->options.bad_list && access(create->options.bad_list, F_OK) < 0)
+		log_notice("%s: not written: only the run that made the pack knew the bad inputs; "
+			   "--force without --resume is another", create->options.bad_list);
 	if (create->options.json && create_print_json(create, &summary, 0) < 0)
 		return EXIT_FAILED;
 	return exit_finish(EXIT_DONE);

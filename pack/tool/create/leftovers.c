@@ -186,15 +186,18 @@ struct empty {
 	uint64_t count;
 };
 
-static int on_empty(void *context, uint32_t id)
+/* Other packs of a set may have files of the same folder. */
+static int on_empty(void *context, uint32_t id, bool dropped)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	struct empty *empty = context;
+	const struct create_options *options = empty->left->report->options;
 	int r = builder_path(empty->left->builder, id, &path);
 
 	if (r == 0 && empty->count++ < EMPTY_NAMED)
 		report_log(empty->left->report, log_notice, path.data,
-			   "no file in it; ImageFolder refuses a class without images");
+			   "no file in it%s; ImageFolder refuses a class without images",
+			   dropped && create_is_cut(options) ? ", in this pack" : "");
 	return r;
 }
 

@@ -224,9 +224,12 @@ def is_alive(pid):
         Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
 
 
-@pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_both(folder, taker, work, place, name):
+@pytest.mark.parametrize("name, stopped", [
+    (signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGHUP, False), (signal.SIGTERM, True)])
+def test_a_signal_ends_both(folder, taker, work, place, name, stopped):
     with held(folder, work / "x.lmdb", place) as (process, command):
+        if stopped:
+            os.kill(command, signal.SIGSTOP)
         process.send_signal(name)
         err = process.communicate(timeout=foldfs.PATIENCE)[1]
         assert process.returncode == -name, err

@@ -93,7 +93,8 @@ static int await(pid_t process, int output, char said[SAID])
 		if (ended)
 			return ended < 0 ? -errno : status;
 		if (interrupt_pending() && !told)
-			told = kill(-process, interrupt_pending()) == 0;
+			told = kill(-process, interrupt_pending()) == 0 &&
+			       kill(-process, SIGCONT) == 0; /* one that is stopped takes none */
 		poll(&more, 1, PERIOD_MS);
 	}
 }

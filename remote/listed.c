@@ -23,6 +23,7 @@
 #include "remote/bounds.h"
 #include "remote/listed_walk.h"
 #include "remote/response.h"
+#include "remote/s3.h"
 #include <string.h>
 
 #define AT_ONCE 128
@@ -37,8 +38,7 @@ void chain_free(struct chain *chain)
 	free(chain->prefix);
 	free(chain->after);
 	free(chain->until);
-	free(chain->token);
-	free(chain->url);
+	free(chain->next);
 	free(chain->mark);
 	free(chain);
 }
@@ -50,7 +50,7 @@ void chain_release(struct chain **chain)
 
 static void push_chain(struct walk *walk, struct chain *chain)
 {
-	chain->next = walk->chains;
+	chain->above = walk->chains;
 	walk->chains = chain;
 }
 
@@ -59,7 +59,7 @@ static void drop_chains(struct walk *walk)
 	struct chain *chain;
 
 	while ((chain = walk->chains)) {
-		walk->chains = chain->next;
+		walk->chains = chain->above;
 		chain_free(chain);
 	}
 }
@@ -108,12 +108,12 @@ int walk_note(struct walk *walk, const char *name)
 
 /* A page that begins as one before did, or is empty and leads on as that did, would come again and
  * again. Each is compared with the last of the 1st, 2nd, 4th and so on, as Brent finds cycles. */
-int walk_again(struct walk *walk, struct chain **chain, const char *next, struct err *err)
+int walk_again(struct walk *walk, struct chain **chain, char **next, struct err *err)
 {
 	struct chain *known = *chain;
 	SCOPE_FREE char *mark = NULL;
 
-	if (asprintf(&mark, "%s%s", walk->first ? "" : "?", walk->first ?: next) < 0) {
+	if (asprintf(&mark, "%s%s", walk->first ? "" : "?", walk->first ?: *next) < 0) {
 		mark = NULL;
 		return -ENOMEM;
 	}
@@ -123,6 +123,8 @@ int walk_again(struct walk *walk, struct chain **chain, const char *next, struct
 		free(known->mark);
 		known->mark = steal_ptr(&mark);
 	}
+	free(known->next);
+	known->next = steal_ptr(next);
 	known->pages++;
 	push_chain(walk, steal_ptr(chain));
 	return 0;
@@ -131,20 +133,20 @@ int walk_again(struct walk *walk, struct chain **chain, const char *next, struct
 /* --- the query of a page ---------------------------------------------------------------------- */
 
 /* Sorted by name, as signatures want it. */
-static int make_query(const struct chain *chain, char **ret)
+static int make_query(struct chain *chain, char **ret)
 {
 	SCOPE(buf_release) struct buf query = BUF_INIT;
 
 	buf_adds(&query, "?");
-	if (chain->token) {
+	if (chain->next) {
 		buf_adds(&query, "continuation-token=");
-		url_encode(&query, chain->token, "");
+		url_encode(&query, chain->next, "");
 		buf_adds(&query, "&");
 	}
 	buf_addf(&query, "%sencoding-type=url&list-type=2&prefix=",
 		 chain->together ? "delimiter=%2F&" : "");
 	url_encode(&query, chain->prefix, "");
-	if (*chain->after && !chain->token) {
+	if (*chain->after && !chain->next) {
 		buf_adds(&query, "&start-after=");
 		url_encode(&query, chain->after, "");
 	}
@@ -161,17 +163,15 @@ static int ask_chains(struct walk *walk, struct err *err)
 	int r = 0;
 
 	while (r == 0 && walk->under_way < AT_ONCE && (chain = walk->chains)) {
-		char *text = steal_ptr(&chain->url);
+		char *text;
 
 		if (walk->asked++ == walk->ask->pages)
-			r = err_set(err, -E2BIG, "its listing has over %u pages", walk->ask->pages);
-		if (r == 0 && !text)
-			r = make_query(chain, &text);
-		if (r < 0) {
-			free(text);
+			return err_set(err, -E2BIG, "its listing has over %u pages",
+				       walk->ask->pages);
+		r = walk->make(chain, &text);
+		if (r < 0)
 			return r;
-		}
-		walk->chains = chain->next;
+		walk->chains = chain->above;
 		r = pages_ask(walk->pages, text, chain);
 		if (r < 0)
 			chain_free(chain);
@@ -397,9 +397,7 @@ static int go_on(struct chain **chain, struct keys *keys, char **token, struct e
 	    (keys->folders == 1 || !*known->until) &&
 	    strchr(keys->last + strlen(known->prefix), '/'))
 		return split(keys);
-	free(known->token);
-	known->token = steal_ptr(token);
-	return walk_again(keys->walk, chain, known->token, err);
+	return walk_again(keys->walk, chain, token, err);
 }
 
 /* A server that does not know this kind of listing says that it is truncated, and no token. */
@@ -446,12 +444,11 @@ static int turn_bucket(struct walk *walk, struct page *page, struct err *err)
 }
 
 static int refuse_bucket(struct object_auth *auth, const struct object_answer *answer,
-			 bool authorized, struct err *err)
+			 struct err *err)
 {
 	struct err why = {0};
 	int r = auth->ops->refused(auth, answer, &why);
 
-	(void)authorized;
 	return r < 0 ? err_set(err, r,
 			       "the bucket is not listed, which takes the permission "
 			       "to list it: %s",
@@ -485,11 +482,11 @@ static void forget_chains(struct walk *walk)
 	drop_chains(walk);
 }
 
-int walk_all(struct walk *walk, page_refused_fn *refused, struct err *err)
+int walk_all(struct walk *walk, struct err *err)
 {
 	const struct listed_ask *ask = walk->ask;
-	int r = pages_new(ask->name, walk->auth, refused, ask->settings, ask->remote, &walk->pages,
-			  err);
+	int r = pages_new(ask->name, walk->auth, walk->refused, ask->settings, ask->remote,
+			  &walk->pages, err);
 
 	if (r < 0) {
 		chain_free(walk->chains);
@@ -508,15 +505,51 @@ int walk_all(struct walk *walk, page_refused_fn *refused, struct err *err)
 	return r;
 }
 
-int listed_bucket(struct listed_ask *ask, struct object_auth *auth, const char *prefix,
-		  struct err *err)
+/* --- the place -------------------------------------------------------------------------------- */
+
+static int list_bucket(const struct listed_place *place, const char *prefix, struct listed_ask *ask,
+		       struct err *err)
 {
 	struct walk walk = {.ask = ask,
-			    .auth = auth,
+			    .auth = place->auth,
 			    .above = prefix,
 			    .ordered = ask->split,
-			    .turn = turn_bucket};
+			    .make = make_query,
+			    .turn = turn_bucket,
+			    .refused = refuse_bucket};
 	int r = add_first(&walk);
 
-	return r < 0 ? r : walk_all(&walk, refuse_bucket, err);
+	return r < 0 ? r : walk_all(&walk, err);
+}
+
+int listed_all(const struct listed_place *place, const char *folder, struct listed_ask *ask,
+	       struct err *err)
+{
+	return place->of_hub ? listed_hub(place, folder, ask, err)
+			     : list_bucket(place, folder, ask, err);
+}
+
+int listed_open(const char *name, const struct remote_settings *settings,
+		credentials_fetch_fn *fetch_from, struct remote *remote, struct listed_place *ret,
+		struct err *err)
+{
+	struct listed_place place = {.of_hub = name_has_scheme(name, "hf"), .path = s3_key(name)};
+	SCOPE_FREE char *bucket = NULL;
+	int r = place.of_hub ? hub_parse(name, &place.hub, err) : 0;
+
+	if (r < 0)
+		return r;
+	if (place.of_hub) {
+		place.root = place.hub.len;
+		place.path = place.hub.path;
+		r = listed_hub_auth(&place.hub, settings, &place.auth, err);
+	} else {
+		place.root = (int)(place.path - name) - 1;
+		bucket = strndup(name, (size_t)(place.path - name));
+		r = bucket ? s3_auth_new(bucket, settings, fetch_from, remote, &place.auth, err)
+			   : -ENOMEM;
+	}
+	if (r == 0)
+		*ret = place;
+	return r;
 }

@@ -8,13 +8,29 @@
 #pragma once
 
 #include "base/err.h"
+#include "remote/credentials.h"
 #include "remote/hub.h"
 #include "remote/object_auth.h"
 #include "remote/remote.h"
 
+/* Where files are listed: a bucket, or a dataset of the Hub. */
+struct listed_place {
+	struct object_auth *auth; /* of all that is there: its URL is what theirs begin with */
+	int root;		  /* bytes of the name, without the '/' behind it */
+	const char *path;	  /* what the name has below that; "": nothing */
+	bool of_hub;
+	struct hub_name hub; /* the name, if it is of the Hub */
+};
+
+/* By the name of something there: s3://, gs:// or hf://, which must outlive the place, as settings
+ * and `remote`. Asks no other machine yet. `fetch_from` is fetch(), except in tests. Returns 0,
+ * -EINVAL, or as s3_auth_new() and bearer_new(). */
+int listed_open(const char *name, const struct remote_settings *settings,
+		credentials_fetch_fn *fetch_from, struct remote *remote, struct listed_place *ret,
+		struct err *err);
+
 struct listed {
-	const char *path; /* from the root of the bucket or the repository; "" if no path has it,
-			     as it has a NUL */
+	const char *path; /* from the root of the place; "" if no path has it, as it has a NUL */
 	uint64_t size;
 	int64_t modified; /* ns since 1970; 0: not said */
 	const char *tag;  /* the ETag, with its quotes; "": not said. Of the Hub: X-Linked-ETag, or
@@ -35,15 +51,8 @@ struct listed_ask {
 	uint64_t requests; /* set: that were sent */
 };
 
-/* Of a bucket, by `auth` for its key PAGE_ANY_KEY (remote/page.h). Returns 0, -E2BIG (over so many
- * pages), -EPROTO (that is no listing), what `found` returned, or why it cannot be listed. */
-int listed_bucket(struct listed_ask *ask, struct object_auth *auth, const char *prefix,
-		  struct err *err);
-/* What asks the server of a repository: for the URL of its file PAGE_ANY_KEY. Returns 0, -EINVAL or
- * as bearer_new(). */
-int listed_hub_auth(const struct hub_name *name, const struct remote_settings *settings,
-		    struct object_auth **ret, struct err *err);
-/* Of a repository, by `auth` for its server: the files below the folder, which ends with a '/', or
- * is "". Returns as listed_bucket(), and -ENOENT. */
-int listed_hub(struct listed_ask *ask, struct object_auth *auth, const struct hub_name *name,
-	       const char *folder, struct err *err);
+/* Of a bucket, the files whose paths begin so; of the Hub, those below a folder, which ends with a
+ * '/', or is "". Returns 0, -E2BIG (over so many pages), -EPROTO (that is no listing), -ENOENT (the
+ * Hub has no such folder), what `found` returned, or why it cannot be listed. */
+int listed_all(const struct listed_place *place, const char *folder, struct listed_ask *ask,
+	       struct err *err);

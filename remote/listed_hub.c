@@ -70,31 +70,31 @@ static int turn_hub(struct walk *walk, struct page *page, struct err *err)
 {
 	SCOPE(chain_release) struct chain *chain = page->of;
 	struct url next SCOPE(url_release) = {0}, own SCOPE(url_release) = {0};
+	SCOPE_FREE char *more = NULL;
 	int r = page->cropped ? walk_refuse_next(err) : take_files(walk, page->body, err);
 
 	if (r == 0)
-		r = next_of(page->headers, &chain->url, err);
+		r = next_of(page->headers, &more, err);
 	if (r != 0)
 		return r == 1 ? 0 : r;
-	if (url_parse(chain->url, &next) < 0 || url_parse(walk->auth->url, &own) < 0 ||
+	if (url_parse(more, &next) < 0 || url_parse(walk->auth->url, &own) < 0 ||
 	    !url_same_server(&own, &next))
 		return err_set(err, -EPROTO, "the Hub's listing goes on at another server");
-	return walk_again(walk, &chain, chain->url, err);
+	return walk_again(walk, &chain, &more, err);
 }
 
-static int refuse_hub(struct object_auth *auth, const struct object_answer *answer, bool authorized,
-		      struct err *err)
+/* Without a token there may be a password. */
+static int refuse_hub(struct object_auth *auth, const struct object_answer *answer, struct err *err)
 {
 	unsigned status = answer->status;
 
-	(void)auth;
 	if (status == 404)
 		return err_set(err, -ENOENT, "no such dataset, revision or folder (404)");
 	if (status == 401 || status == 403)
 		return err_set(err, -EACCES, "the Hub refuses to list it (%u): %s", status,
-			       authorized ? "the token may have ended"
-					  : "there is no such dataset, or it asks for a "
-					    "token: 'hf auth login', or HF_TOKEN");
+			       auth->netrc ? "there is no such dataset, or it asks for a "
+					     "token: 'hf auth login', or HF_TOKEN"
+					   : "the token may have ended");
 	return err_set(err, -EIO, "the Hub does not list it (%u)%s", status,
 		       status / 100 == 3 ? ": it has another name now" : "");
 }
@@ -124,22 +124,33 @@ int listed_hub_auth(const struct hub_name *name, const struct remote_settings *s
 	int r = hub_add(name, "/datasets/", "/resolve/", &url);
 
 	if (r == 0)
-		r = buf_adds(&url, "/" PAGE_ANY_KEY);
+		r = buf_adds(&url, "/");
 	if (r == 0)
 		r = bearer_new(url.data, false, settings, ret, err);
 	return r == -EINVAL ? err_set(err, r, "HF_ENDPOINT is not a URL") : r;
 }
 
-int listed_hub(struct listed_ask *ask, struct object_auth *auth, const struct hub_name *name,
-	       const char *folder, struct err *err)
+static int take_url(struct chain *chain, char **ret)
 {
-	struct walk walk = {.ask = ask, .auth = auth, .above = folder, .turn = turn_hub};
+	*ret = steal_ptr(&chain->next);
+	return 0;
+}
+
+int listed_hub(const struct listed_place *place, const char *folder, struct listed_ask *ask,
+	       struct err *err)
+{
+	struct walk walk = {.ask = ask,
+			    .auth = place->auth,
+			    .above = folder,
+			    .make = take_url,
+			    .turn = turn_hub,
+			    .refused = refuse_hub};
 	int r = walk_add(&walk, &(struct chain){.prefix = (char *)(uintptr_t)folder}, 0);
 
 	if (r == 0)
-		r = make_listing_url(name, folder, &walk.chains->url);
+		r = make_listing_url(&place->hub, folder, &walk.chains->next);
 	if (r == 0)
-		return walk_all(&walk, refuse_hub, err);
+		return walk_all(&walk, err);
 	chain_free(walk.chains);
 	return r;
 }

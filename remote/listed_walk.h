@@ -7,15 +7,14 @@
 
 /* Part of a listing, whose pages come one after the other. */
 struct chain {
-	struct chain *next;
-	char *prefix;	   /* of a bucket */
-	char *after;	   /* what it has is behind this key, */
-	char *until;	   /* and not behind this one; "": it has all */
-	unsigned together; /* folders of a range that it makes; 0: it has keys, and makes none */
-	unsigned named;	   /* so far */
-	bool ordered;	   /* it stands for a range of keys */
-	char *token;	   /* of its next page; NULL: the first one is the next */
-	char *url;	   /* of the next page, of the Hub */
+	struct chain *above; /* in the walk */
+	char *prefix;	     /* of a bucket */
+	char *after;	     /* what it has is behind this key, */
+	char *until;	     /* and not behind this one; "": it has all */
+	unsigned together;   /* folders of a range that it makes; 0: it has keys, and makes none */
+	unsigned named;	     /* so far */
+	bool ordered;	     /* it stands for a range of keys */
+	char *next;	     /* its next page: a token, or of the Hub a URL; NULL: the first one */
 	unsigned pages;
 	char *mark; /* of a page that may come again */
 };
@@ -29,7 +28,10 @@ struct walk {
 	const char *above; /* the folder that is listed */
 	bool ordered;	   /* it is listed by ranges of keys */
 	char *first;	   /* name of the page that is taken; NULL: it has had none */
+	/* What is asked for the next page of a chain: see pages_ask(). */
+	int (*make)(struct chain *chain, char **ret);
 	int (*turn)(struct walk *walk, struct page *page, struct err *err);
+	page_refused_fn *refused;
 };
 
 void chain_free(struct chain *chain); /* NULL is fine */
@@ -40,14 +42,20 @@ void chain_release(struct chain **chain);
 int walk_add(struct walk *walk, const struct chain *like, size_t prefix_len);
 /* The page has this name. Returns 0 or -ENOMEM. */
 int walk_note(struct walk *walk, const char *name);
-/* Puts back the chain, whose next page is `next`. Returns 0, -EPROTO (it leads in a circle) or
- * -ENOMEM. */
-int walk_again(struct walk *walk, struct chain **chain, const char *next, struct err *err);
+/* Puts back the chain, whose next page is `next`, which is taken over. Returns 0, -EPROTO (it leads
+ * in a circle) or -ENOMEM. */
+int walk_again(struct walk *walk, struct chain **chain, char **next, struct err *err);
 
 /* What a server sends is not taken. */
 int walk_refuse_next(struct err *err);
 int walk_refuse_long(struct err *err);
 int walk_refuse_other(struct err *err);
 
-/* Returns as listed_bucket(). */
-int walk_all(struct walk *walk, page_refused_fn *refused, struct err *err);
+/* Returns as listed_all(). */
+int walk_all(struct walk *walk, struct err *err);
+
+/* listed_hub.c: what asks the server of a repository. Returns 0, -EINVAL or as bearer_new(). */
+int listed_hub_auth(const struct hub_name *name, const struct remote_settings *settings,
+		    struct object_auth **ret, struct err *err);
+int listed_hub(const struct listed_place *place, const char *folder, struct listed_ask *ask,
+	       struct err *err);

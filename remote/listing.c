@@ -3,7 +3,6 @@
 #include "base/scope.h"
 #include "remote/bounds.h"
 #include "remote/listed.h"
-#include "remote/page.h"
 #include "remote/s3.h"
 #include <errno.h>
 #include <fnmatch.h>
@@ -65,12 +64,14 @@ static enum kind kind_of(const char *path)
 	return strstr(path, ".tfrecord-") ? TFRECORD : OTHER;
 }
 
-/* Takes the path of a file if it matches. A long one would be compared for long. */
-static int take_path(struct listing *listing, const char *path, struct err *err)
+/* Takes the path of a file if it matches. */
+static int take_path(void *context, const struct listed *listed, struct err *err)
 {
-	if (strlen(path) > BOUND_NAME)
-		return err_set(err, -E2BIG, "it has a name of over %u KiB",
-			       (unsigned)(BOUND_NAME / KIB));
+	struct listing *listing = context;
+	const char *path = listed->path;
+
+	if (!*path)
+		return 0;
 	if (!*listing->pattern) {
 		enum kind kind = kind_of(path);
 
@@ -87,57 +88,7 @@ static int take_path(struct listing *listing, const char *path, struct err *err)
 	return add_name(listing, path, listing->found, err);
 }
 
-/* --- buckets ---------------------------------------------------------------------------------- */
-
-static const char *key_of(const char *name)
-{
-	const char *bucket = name + name_scheme(name) + strlen("://");
-	size_t len = strcspn(bucket, "/");
-
-	return bucket + len + (bucket[len] == '/');
-}
-
-bool s3_is_pattern(const char *name)
-{
-	return has_wildcard(key_of(name));
-}
-
-static int take_listed(void *context, const struct listed *listed, struct err *err)
-{
-	return *listed->path ? take_path(context, listed->path, err) : 0;
-}
-
-int s3_list(const char *name, const struct remote_settings *settings,
-	    credentials_fetch_fn *fetch_from, struct remote *remote, struct buf *ret,
-	    struct err *err)
-{
-	const char *pattern = key_of(name);
-	struct listing listing = {
-		.name = name, .root = (int)(pattern - name) - 1, .pattern = pattern, .found = ret};
-	struct listed_ask ask = {.name = name,
-				 .settings = settings,
-				 .remote = remote,
-				 .pages = BOUND_PAGES,
-				 .found = take_listed,
-				 .context = &listing};
-	SCOPE_FREE char *prefix = strndup(pattern, strcspn(pattern, WILD)), *any = NULL;
-	struct object_auth *auth;
-	struct err reason = {0};
-	int r = 0;
-
-	if (!prefix || asprintf(&any, "%.*s/" PAGE_ANY_KEY, listing.root, name) < 0)
-		return -ENOMEM;
-	r = s3_auth_new(any, settings, fetch_from, remote, &auth, &reason);
-	if (r == 0) {
-		r = listed_bucket(&ask, auth, prefix, &reason);
-		auth->ops->free(auth);
-	}
-	if (r < 0)
-		return err_set(err, r, "%s: %s", name, err_text(&reason, r));
-	return ret->len ? 0 : err_set(err, -ENOENT, "'%s' matches no object", name);
-}
-
-/* --- the Hub ---------------------------------------------------------------------------------- */
+/* --- without a pattern ------------------------------------------------------------------------ */
 
 /* The kinds that there are, when it is not clear which is meant. */
 static int refuse_kinds(const struct listing *listing, struct err *err)
@@ -170,57 +121,65 @@ static int choose_kind(const struct listing *listing, struct err *err)
 					 listing->names[chosen].len);
 }
 
-/* Lists the folder that all files of the pattern are in. */
-static int list_dataset(struct listing *listing, const struct hub_name *parts,
-			const struct remote_settings *settings, struct remote *remote,
-			struct err *err)
-{
-	struct listed_ask ask = {.name = listing->name,
-				 .settings = settings,
-				 .remote = remote,
-				 .pages = BOUND_PAGES,
-				 .found = take_listed,
-				 .context = listing};
-	size_t plain = strcspn(parts->path, WILD);
-	const char *slash = memrchr(parts->path, '/', plain);
-	SCOPE_FREE char *folder =
-		strndup(parts->path, slash ? (size_t)(slash + 1 - parts->path) : 0);
-	struct object_auth *auth;
-	int r = folder ? listed_hub_auth(parts, settings, &auth, err) : -ENOMEM;
+/* --- the face --------------------------------------------------------------------------------- */
 
-	if (r == 0) {
-		r = listed_hub(&ask, auth, parts, folder, err);
-		auth->ops->free(auth);
-	}
-	return r;
-}
-
-bool hub_is_pattern(const char *name)
+bool listing_is_pattern(const char *name)
 {
 	struct hub_name parts;
 
+	if (!name_has_scheme(name, "hf"))
+		return has_wildcard(s3_key(name));
 	return hub_parse(name, &parts, NULL) == 0 && (!name[parts.len] || has_wildcard(parts.path));
 }
 
-int hub_list(const char *name, const struct remote_settings *settings, struct remote *remote,
-	     struct buf *ret, struct err *err)
+/* What all files of a pattern begin with; of the Hub, up to the folder that they are in. */
+static size_t plain_len(const struct listed_place *place)
 {
-	struct hub_name parts;
-	struct listing listing = {.name = name, .found = ret};
+	size_t plain = strcspn(place->path, WILD);
+	const char *slash = memrchr(place->path, '/', plain);
+
+	if (!place->of_hub)
+		return plain;
+	return slash ? (size_t)(slash + 1 - place->path) : 0;
+}
+
+static int find_listed(struct listing *listing, const struct listed_place *place,
+		       struct listed_ask *ask, struct err *err)
+{
+	SCOPE_FREE char *above = strndup(place->path, plain_len(place));
 	struct err reason = {0};
-	int r = hub_parse(name, &parts, err);
+	int r = above ? listed_all(place, above, ask, &reason) : -ENOMEM;
 
 	if (r < 0)
-		return r;
-	listing.pattern = parts.path;
-	listing.root = parts.len;
-	r = list_dataset(&listing, &parts, settings, remote, &reason);
+		return err_set(err, r, "%s: %s", ask->name, err_text(&reason, r));
+	if (!*place->path)
+		return choose_kind(listing, err);
+	return listing->found->len ? 0
+				   : err_set(err, -ENOENT, "'%s' matches no %s", ask->name,
+					     place->of_hub ? "file" : "object");
+}
+
+int listing_find(const char *name, const struct remote_settings *settings,
+		 credentials_fetch_fn *fetch_from, struct remote *remote, struct buf *ret,
+		 struct err *err)
+{
+	struct listing listing = {.name = name, .found = ret};
+	struct listed_ask ask = {.name = name,
+				 .settings = settings,
+				 .remote = remote,
+				 .pages = BOUND_PAGES,
+				 .found = take_path,
+				 .context = &listing};
+	struct listed_place place;
+	struct err reason = {0};
+	int r = listed_open(name, settings, fetch_from, remote, &place, &reason);
+
 	if (r < 0)
-		err_set(err, r, "%s: %s", name, err_text(&reason, r));
-	else if (!*parts.path)
-		r = choose_kind(&listing, err);
-	else if (!ret->len)
-		r = err_set(err, -ENOENT, "'%.*s/%s' matches no file", parts.len, name, parts.path);
+		return err_set(err, r, "%s: %s", name, err_text(&reason, r));
+	listing.root = place.root;
+	listing.pattern = place.path;
+	r = find_listed(&listing, &place, &ask, err);
+	place.auth->ops->free(place.auth);
 	for (enum kind i = 0; i < OTHER; i++)
 		buf_release(&listing.names[i]);
 	return r;

@@ -7,23 +7,18 @@
  *	hf://datasets/ORG/in1k			all of one kind that can be mounted, if any;
  *						with a '/' behind it, its files: prefix.h
  *
- * '*' leaves out '/'. A file whose path is the pattern is the only one. Found names are appended,
- * each with a NUL at its end. `fetch_from`, which credentials are asked by, is fetch(), except in
- * tests. */
+ * '*' leaves out '/'. A file whose path is the pattern is the only one. */
 #pragma once
 
 #include "remote/credentials.h"
 #include "remote/remote.h"
 
-/* Whether the name stands for files that the server must be asked for. */
-bool s3_is_pattern(const char *name);
-bool hub_is_pattern(const char *name);
+/* Whether the name, of s3://, gs:// or hf://, stands for files that the server must be asked for. */
+bool listing_is_pattern(const char *name);
 
-/* Returns 0, -ENOENT (none), -E2BIG (more than remote/bounds.h says), or why the bucket cannot be
- * listed. */
-int s3_list(const char *name, const struct remote_settings *settings,
-	    credentials_fetch_fn *fetch_from, struct remote *remote, struct buf *ret,
-	    struct err *err);
-/* The same, and -ENOENT if files of several kinds may be meant. */
-int hub_list(const char *name, const struct remote_settings *settings, struct remote *remote,
-	     struct buf *ret, struct err *err);
+/* Appends the names that it stands for, each with a NUL at its end. `fetch_from` is fetch(), except
+ * in tests. Returns 0, -ENOENT (none, or without a pattern files of several kinds), -E2BIG (more
+ * than remote/bounds.h says), or why they cannot be listed. */
+int listing_find(const char *name, const struct remote_settings *settings,
+		 credentials_fetch_fn *fetch_from, struct remote *remote, struct buf *ret,
+		 struct err *err);

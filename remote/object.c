@@ -156,13 +156,13 @@ static void turn_to(struct object *object, char *redirect)
 	free(object->redirect);
 	object->redirect = redirect;
 	object->vouched = false;
-	object->turn++;
+	object->turns++;
 }
 
 /* Others may have turned meanwhile. */
 static void forget_redirect(struct object_read *read)
 {
-	if (read->redirected && read->turn == read->object->turn)
+	if (read->redirected && read->turn == object_turn(read->object))
 		turn_to(read->object, NULL);
 }
 
@@ -176,7 +176,7 @@ static struct http_verdict take_auth_refusal(struct object_read *read,
 
 	if (read->refusals++ == BOUND_REFUSALS)
 		return fail_read(read, rule->error);
-	if (read->turn != read->object->turn) /* it was sent before */
+	if (read->turn != object_turn(read->object)) /* it was sent before */
 		return (struct http_verdict){.again = true};
 	if (read->redirected) {
 		forget_redirect(read);
@@ -184,7 +184,7 @@ static struct http_verdict take_auth_refusal(struct object_read *read,
 	}
 	r = auth->ops->refused(auth, &outcome->answer, &why);
 	if (r == 0) {
-		read->object->turn++;
+		auth->moves++;
 		return (struct http_verdict){.again = true};
 	}
 	if (why.text[0])
@@ -207,6 +207,7 @@ static struct http_verdict go_elsewhere(struct object_read *read,
 {
 	struct object *object = read->object;
 	bool own = is_own_server(object), vouched = object->vouched, other = false;
+	bool now = read->turn == object_turn(object);
 	char *to;
 
 	if (!object->auth->follows)
@@ -225,8 +226,8 @@ static struct http_verdict go_elsewhere(struct object_read *read,
 		vouched = object_tags_link(&object->tags, outcome->answer.headers, &other);
 	if (other)
 		return fail_read(read, replaced.error);
-	to = read->turn == object->turn ? strdup(outcome->redirect) : NULL;
-	if (!to && read->turn == object->turn)
+	to = now ? strdup(outcome->redirect) : NULL;
+	if (!to && now)
 		return fail_read(read, -ENOMEM);
 	if (to) {
 		turn_to(object, to);
@@ -265,7 +266,7 @@ static struct http_verdict take_range(struct object_read *read, const struct htt
 		atomic_store(&object->group->plain, true);
 	outage_notice_succeeded(&object->group->notice);
 	if (looked) {
-		if (read->turn == object->turn)
+		if (read->turn == object_turn(object))
 			read->error = object_take_tags(object, outcome->answer.headers, 0);
 		return read->error < 0 ? fail_read(read, read->error)
 				       : (struct http_verdict){.again = true};
@@ -383,14 +384,14 @@ void object_group_stats(struct object_group *group, struct reader_stats *ret)
 	ret->first_byte_p99_us = histogram_quantile(&group->first_byte, 0.99);
 }
 
-int object_new(struct object_group *group, struct object_auth *auth, struct object **ret)
+int object_new(struct object_group *group, struct object_auth *auth, const char *path,
+	       struct object **ret)
 {
-	struct object *object = calloc(1, sizeof(*object));
+	struct object *object = calloc(1, sizeof(*object) + strlen(path) + 1);
 
-	if (!object) {
-		auth->ops->free(auth);
+	if (!object)
 		return -ENOMEM;
-	}
+	memcpy(object->path, path, strlen(path));
 	object->group = group;
 	object->auth = auth;
 	atomic_store(&object->size, UINT64_MAX);
@@ -423,9 +424,9 @@ void object_free(struct object *object)
 {
 	if (!object)
 		return;
-	object->auth->ops->free(object->auth);
 	pthread_mutex_destroy(&object->lock);
 	free(object->tags.url);
+	free(object->url);
 	free(object->redirect);
 	free(object);
 }

@@ -51,7 +51,7 @@ struct object_group {
 
 struct object {
 	struct object_group *group;
-	struct object_auth *auth;
+	struct object_auth *auth; /* borrowed */
 	atomic_bool stale;     /* it was replaced, for good */
 	_Atomic uint64_t size; /* UINT64_MAX: not known yet, and neither are these: */
 	uint64_t named;	       /* another object at the URL has another number, in any process; 0:
@@ -64,10 +64,13 @@ struct object {
 	/* What follows belongs to the thread of transfers alone. */
 	struct object_tags tags;
 	bool plain;	/* conditions are refused where they hold: answers tell */
-	char *redirect; /* where the object's URL redirects to; NULL: nowhere */
-	unsigned turn;	/* changes when that, or the URL itself, does */
+	char *url;	/* its own; NULL: nothing has been asked for */
+	unsigned moves; /* of `auth`, when that was made */
+	char *redirect; /* where it redirects to; NULL: nowhere */
+	unsigned turns; /* changes of that */
 	bool vouched;	/* the object's own server says that it is the same there */
 	bool arrived;	/* a range has, as a whole */
+	char path[];	/* behind the URL of `auth` */
 };
 
 /* Called once, in the thread of transfers or the caller's. `result`: bytes read, or -errno. */
@@ -88,8 +91,10 @@ void object_group_free(struct object_group *group);
 
 void object_group_stats(struct object_group *group, struct reader_stats *ret);
 
-/* Takes over `auth`, even on failure. The group must outlive the object. Returns 0 or -ENOMEM. */
-int object_new(struct object_group *group, struct object_auth *auth, struct object **ret);
+/* `path`: what its URL has behind that of `auth`, encoded. Group and `auth` must outlive the object.
+ * Returns 0 or -ENOMEM. */
+int object_new(struct object_group *group, struct object_auth *auth, const char *path,
+	       struct object **ret);
 /* Says before the first read which object it is, as a listing does: `etag` with its quotes, or "";
  * `linked`: it is X-Linked-ETag. Without a strong one, the time counts: seconds since 1970, or 0.
  */
@@ -151,7 +156,13 @@ static inline bool is_object_open(const struct object *object)
 /* The URL that is asked now. */
 static inline const char *object_url(const struct object *object)
 {
-	return object->redirect ? object->redirect : object->auth->url;
+	return object->redirect ? object->redirect : object->url;
+}
+
+/* Changes when that does, or other credentials are used. */
+static inline unsigned object_turn(const struct object *object)
+{
+	return object->turns + object->auth->moves;
 }
 
 /* object_ask.c. As struct http_transfer_ops has them. */

@@ -151,17 +151,34 @@ static struct object_range range_now(const struct object_read *read)
 	return read->look.iov_base ? (struct object_range){.len = read->look.iov_len} : read->range;
 }
 
+static int make_own_url(struct object *object)
+{
+	const struct object_auth *auth = object->auth;
+
+	if (object->url && object->moves == auth->moves)
+		return 0;
+	free(object->url);
+	object->moves = auth->moves;
+	if (asprintf(&object->url, "%s%s", auth->url, object->path) >= 0)
+		return 0;
+	object->url = NULL;
+	return -ENOMEM;
+}
+
 /* What the message asks for, and of whom. */
 static int ask(struct object_read *read, struct http_message *message)
 {
 	struct object *object = read->object;
-	bool count = tags_count(object);
 	struct object_range range;
-	int r = 0;
+	int r = make_own_url(object);
+	bool count;
 
+	if (r < 0)
+		return r;
+	count = tags_count(object);
 	if (!read->begun)
 		read->begun = clock_ns();
-	read->turn = object->turn;
+	read->turn = object_turn(object);
 	read->redirected = object->redirect;
 	message->url = object_url(object);
 	if (is_object_open(object) && !count && !object->vouched)
@@ -212,7 +229,7 @@ bool object_accept(struct http_transfer *transfer, unsigned status, const char *
 {
 	struct object_read *read = read_of(transfer);
 	struct object *object = read->object;
-	bool now = read->turn == object->turn, count = now && tags_count(object);
+	bool now = read->turn == object_turn(object), count = now && tags_count(object);
 	const struct object_range range = range_now(read);
 	struct content_range got;
 	const struct retry_range asked = {.first = range.first + transfer->got,

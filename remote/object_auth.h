@@ -1,8 +1,7 @@
-/* Where an object is, and the credentials to read it. Asked before each request for the object, and
- * after each refusal.
+/* Where objects are, and the credentials to read them: of one object, or of all in a bucket or a
+ * repository. Asked before each request, and after each refusal.
  *
- * remote/bearer.h makes it for http and https, remote/s3.h for s3. Each object has one, and owns
- * it.
+ * remote/bearer.h makes it for http and https, remote/s3.h for s3.
  *
  * Threads: its functions are called by one thread at a time, and must not wait.
  *
@@ -34,10 +33,10 @@ struct object_auth_ops {
 	/* Adds headers to a GET of this URL. Returns 0 or -errno. */
 	int (*sign)(struct object_auth *auth, const struct url *url, header_add_fn *add,
 		    void *context);
-	/* The server of the URL answered 3xx, 400, 401, 403, 404 or 410. Returns 0: the object asks
-	 * again at once, with what url and refresh are now (at most BOUND_REFUSALS times in a
-	 * row). Or -errno: the reason and the way out are in err, unless retry.h has said all.
-	 */
+	/* The server of the URL answered 3xx, 400, 401, 403, 404 or 410. Returns 0: who asked adds
+	 * to `moves`, and asks again at once, with what url and refresh are now (at most
+	 * BOUND_REFUSALS times in a row). Or -errno: the reason and the way out are in err, unless
+	 * retry.h has said all. */
 	int (*refused)(struct object_auth *auth, const struct object_answer *answer,
 		       struct err *err);
 	void (*free)(struct object_auth *auth);
@@ -46,7 +45,9 @@ struct object_auth_ops {
 /* The beginning of each kind. */
 struct object_auth {
 	const struct object_auth_ops *ops;
-	char *url;    /* of the object: http or https, encoded; refused() may change it */
+	char *url; /* that those of its objects begin with, encoded; refused() may change it */
+	/* Refusals that were not the last word: what was sent before one is asked for again. */
+	unsigned moves;
 	char *place;  /* url_place() of what never changes; NULL: of the URL */
 	bool follows; /* redirects are followed; otherwise they are refusals */
 	bool netrc;   /* user and password may come from ~/.netrc, for this server */

@@ -88,11 +88,9 @@ int name_absolute(const char *name, char **ret, struct err *err)
 int name_list(const char *name, const struct remote_settings *settings, struct remote *remote,
 	      struct buf *ret, struct err *err)
 {
-	if (is_in_bucket(name) && s3_is_pattern(name))
-		return s3_list(name, settings, fetch, remote, ret, err);
-	if (!name_has_scheme(name, "hf") || !hub_is_pattern(name))
+	if ((!is_in_bucket(name) && !name_has_scheme(name, "hf")) || !listing_is_pattern(name))
 		return 1;
-	return hub_list(name, settings, remote, ret, err);
+	return listing_find(name, settings, fetch, remote, ret, err);
 }
 
 static int open_local_file(const char *path, struct reader **ret, struct err *err)
@@ -109,6 +107,20 @@ static int open_local_file(const char *path, struct reader **ret, struct err *er
 	return r == -EINVAL ? err_set(err, r, "not a regular file") : r;
 }
 
+static int open_key(const char *name, const struct remote_settings *settings, struct remote *remote,
+		    struct object_auth **ret, struct err *err)
+{
+	int scheme = (int)(name_scheme(name) + strlen("://"));
+	int r = s3_auth_new(name, settings, fetch, remote, ret, err);
+
+	if (r < 0 || *s3_key(name))
+		return r;
+	(*ret)->ops->free(*ret);
+	return err_set(err, -EINVAL,
+		       "no object is named: %.*sBUCKET/KEY, or %.*sBUCKET/ for all of them", scheme,
+		       name, scheme, name);
+}
+
 static int open_auth(const char *name, bool apart, const struct remote_settings *settings,
 		     struct remote *remote, struct object_auth **ret, struct err *err)
 {
@@ -116,7 +128,7 @@ static int open_auth(const char *name, bool apart, const struct remote_settings 
 	int r;
 
 	if (is_in_bucket(name))
-		return s3_auth_new(name, settings, fetch, remote, ret, err);
+		return open_key(name, settings, remote, ret, err);
 	if (!name_has_scheme(name, "hf"))
 		return bearer_new(name, apart, settings, ret, err);
 	r = hub_url(name, &url, err);

@@ -25,7 +25,7 @@ int name_place(const char *name, const struct remote_settings *settings, struct 
 	       char **ret);
 
 /* Appends the names of files that a name stands for, each with a NUL at its end. Returns 0, 1 (it
- * names one file) or as s3_list() and hub_list(). */
+ * names one file) or as listing_find(). */
 int name_list(const char *name, const struct remote_settings *settings, struct remote *remote,
 	      struct buf *ret, struct err *err);
 

@@ -32,7 +32,7 @@ void page_free(struct page *page)
 	free(page->ask);
 	free(page->headers);
 	free(page->body);
-	free(page->from);
+	free(page->url);
 	free(page);
 }
 
@@ -43,47 +43,20 @@ void page_release(struct page **page)
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
-/* Passes headers on. */
-struct passing {
-	header_add_fn *add;
-	void *context;
-	bool any;
-};
-
-static int pass_header(void *context, const char *line)
-{
-	struct passing *passing = context;
-
-	passing->any = true;
-	return passing->add(passing->context, line);
-}
-
-/* The URL must live until the request is sent, and tells later what it was. */
+/* The URL must live until the request is sent. */
 static int ask_for_page(struct page *page, struct http_message *message)
 {
 	struct object_auth *auth = page->pages->auth;
-	struct passing passing = {.add = message->add, .context = message->context};
-	size_t stem = strlen(auth->url) - strlen(PAGE_ANY_KEY);
-	int r;
 
 	page->begun = page->begun ?: clock_ns();
-	free(page->from);
-	page->from = NULL;
-	if (*page->ask != '?')
-		message->url = page->ask;
-	else if (asprintf(&page->from, "%.*s%s", (int)stem, auth->url, page->ask) < 0)
-		page->from = NULL;
-	else
-		message->url = page->from;
-	if (!message->url)
+	page->moves = auth->moves;
+	free(page->url);
+	if (asprintf(&page->url, "%s%s", *page->ask == '?' ? auth->url : "", page->ask) < 0) {
+		page->url = NULL;
 		return -ENOMEM;
-	message->add = pass_header;
-	message->context = &passing;
-	r = object_sign(auth, message);
-	message->add = passing.add;
-	message->context = passing.context;
-	page->authorized = passing.any;
-	return r;
+	}
+	message->url = page->url;
+	return object_sign(auth, message);
 }
 
 static int page_prepare(struct http_transfer *transfer, struct http_message *ret)
@@ -148,14 +121,14 @@ static struct http_verdict take_page(struct page *page, const struct http_outcom
 static struct http_verdict take_refusal(struct page *page, const struct http_outcome *outcome)
 {
 	struct object_auth *auth = page->pages->auth;
-	size_t stem = strlen(auth->url) - strlen(PAGE_ANY_KEY);
 	int r = 0;
 
-	if (!page->from || (strncmp(page->from, auth->url, stem) == 0 && page->from[stem] == '?'))
+	if (page->moves == auth->moves) {
 		r = page->refusals++ < BOUND_REFUSALS
-			    ? page->pages->refused(auth, &outcome->answer, page->authorized,
-						   &page->why)
+			    ? page->pages->refused(auth, &outcome->answer, &page->why)
 			    : -EIO;
+		auth->moves += r == 0;
+	}
 	return r < 0 ? end_page(page, r) : (struct http_verdict){.again = true};
 }
 

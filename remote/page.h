@@ -12,8 +12,6 @@
 #include "remote/object_auth.h"
 #include "remote/remote.h"
 
-#define PAGE_ANY_KEY "x" /* an object of a bucket, whose URL leads to that of the bucket */
-
 struct pages;
 
 struct page {
@@ -29,16 +27,15 @@ struct page {
 
 	/* What follows belongs to page.c: */
 	struct iovec iov;
-	char *from;	 /* the URL of the object of `auth` when it was asked for */
-	bool authorized; /* that has added headers */
-	uint64_t begun;	 /* when it was asked for first, ns; 0: it was not */
+	char *url;	/* it was asked for by, and */
+	unsigned moves; /* those of `auth` at that time */
+	uint64_t begun; /* when it was asked for first, ns; 0: it was not */
 	unsigned tries, refusals;
 };
 
-/* What an answer means that is not a page. Called in the thread of transfers. Returns 0: the page
- * is asked for again at once; or -errno. `authorized`: the request had credentials. */
+/* What an answer means that is not a page: as that of struct object_auth_ops. */
 typedef int page_refused_fn(struct object_auth *auth, const struct object_answer *answer,
-			    bool authorized, struct err *err);
+			    struct err *err);
 
 /* `shown` is the name in notices. All must outlive the pages. Sends nothing yet. Returns 0, -ENOSYS
  * or -ENOMEM. */
@@ -49,9 +46,8 @@ int pages_new(const char *shown, struct object_auth *auth, page_refused_fn *refu
  * sent. */
 uint64_t pages_free(struct pages *pages);
 
-/* Asks for a page: a URL of the server of `auth`, or the query, with its '?', of the bucket where
- * `auth` has the key PAGE_ANY_KEY. The text, from malloc, is taken over in any case. Returns 0 or
- * -ENOMEM. */
+/* Asks for a page: a URL of the server of `auth`, or a query, with its '?', for the URL of `auth`.
+ * The text, from malloc, is taken over in any case. Returns 0 or -ENOMEM. */
 int pages_ask(struct pages *pages, char *ask, void *of);
 /* Waits for the next page that comes, in any order, or does not: see its error, as -EMSGSIZE (it
  * has more than BOUND_PAGE). The caller frees it. NULL: none is under way. */

@@ -7,8 +7,6 @@
 #include "remote/listed.h"
 #include "remote/object.h"
 #include "remote/open.h"
-#include "remote/page.h"
-#include "remote/s3.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -18,21 +16,14 @@
 struct prefix {
 	struct members members; /* first */
 	char *name;		/* with its '/' */
-	const char *below;	/* in it: behind the bucket, or the repository */
-	bool of_hub;
-	struct hub_name hub; /* in the name */
+	/* Used by the thread of transfers alone while something is under way. */
+	struct listed_place place;
 	const struct remote_settings *settings;
 	struct remote *remote;
 	struct object_group *group;
 	uint64_t listed; /* requests of its listing */
 
-	/* Of the bucket, or the repository, and used by the thread of transfers alone while
-	 * something is under way. */
-	struct object_auth *auth;
-
 	pthread_mutex_t lock; /* protects what follows */
-	char *stem;	      /* what all URLs begin with, as `auth` has it now */
-	unsigned moves;	      /* how often it was taken over */
 	uint64_t logged;      /* when the user was last told of a read that failed, ns; 0: never */
 	unsigned more;	      /* since then */
 };
@@ -49,21 +40,6 @@ bool name_is_prefix(const char *name)
 	return name_is_url(name) && len > server && name[len - 1] == '/';
 }
 
-/* Takes over the URL that `auth` has now: where it leads, and how it is signed, may differ. */
-static int take_stem(struct prefix *prefix)
-{
-	const char *url = prefix->auth->url;
-	char *stem = strndup(url, strlen(url) - strlen(PAGE_ANY_KEY));
-
-	if (!stem)
-		return -ENOMEM;
-	SCOPE_LOCK(&prefix->lock);
-	free(prefix->stem);
-	prefix->stem = stem;
-	prefix->moves++;
-	return 0;
-}
-
 /* --- listing ---------------------------------------------------------------------------------- */
 
 struct finding {
@@ -76,7 +52,7 @@ struct finding {
 static int take_member(void *context, const struct listed *listed, struct err *err)
 {
 	struct finding *finding = context;
-	size_t above = strlen(finding->prefix->below);
+	size_t above = strlen(finding->prefix->place.path);
 	const struct member member = {.path = *listed->path ? listed->path + above : "",
 				      .size = listed->size,
 				      .mtime = listed->modified,
@@ -98,107 +74,10 @@ static int prefix_list(struct members *members, member_found_fn *found, void *ar
 				 .split = true,
 				 .found = take_member,
 				 .context = &finding};
-	int r = prefix->of_hub ? listed_hub(&ask, prefix->auth, &prefix->hub, prefix->below, err)
-			       : listed_bucket(&ask, prefix->auth, prefix->below, err);
+	int r = listed_all(&prefix->place, prefix->place.path, &ask, err);
 
 	prefix->listed = ask.requests;
-	return r < 0 ? r : take_stem(prefix);
-}
-
-/* --- where a member is ------------------------------------------------------------------------ */
-
-struct member_auth {
-	struct object_auth auth; /* first */
-	struct prefix *prefix;
-	unsigned moves; /* of the prefix, when the URL was made */
-	char path[];	/* encoded */
-};
-
-static struct member_auth *auth_of(struct object_auth *auth)
-{
-	return (struct member_auth *)auth;
-}
-
-static int make_member_url(struct member_auth *member)
-{
-	struct prefix *prefix = member->prefix;
-
-	free(member->auth.url);
-	member->auth.url = NULL;
-	SCOPE_LOCK(&prefix->lock);
-	member->moves = prefix->moves;
-	if (asprintf(&member->auth.url, "%s%s", prefix->stem, member->path) >= 0)
-		return 0;
-	member->auth.url = NULL;
-	return -ENOMEM;
-}
-
-static int member_sign(struct object_auth *auth, const struct url *url, header_add_fn *add,
-		       void *context)
-{
-	struct object_auth *of_all = auth_of(auth)->prefix->auth;
-
-	return of_all->ops->sign(of_all, url, add, context);
-}
-
-/* What was asked for before the refusal of another member has moved the bucket, or had the keys
- * renewed, is asked for again. */
-static int member_refused(struct object_auth *auth, const struct object_answer *answer,
-			  struct err *err)
-{
-	struct member_auth *member = auth_of(auth);
-	struct prefix *prefix = member->prefix;
-	int r = 0;
-
-	if (member->moves == prefix->moves) {
-		r = prefix->auth->ops->refused(prefix->auth, answer, err);
-		if (r == 0)
-			r = take_stem(prefix);
-	}
-	return r < 0 ? r : make_member_url(member);
-}
-
-static void member_auth_free(struct object_auth *auth)
-{
-	free(auth->url);
-	free(auth);
-}
-
-static const struct object_auth_ops member_auth_ops = {
-	.sign = member_sign,
-	.refused = member_refused,
-	.free = member_auth_free,
-};
-
-static int member_auth_new(struct prefix *prefix, const char *path, struct object_auth **ret)
-{
-	SCOPE(buf_release) struct buf encoded = BUF_INIT;
-	const struct object_auth *of_all = prefix->auth;
-	struct member_auth *member = NULL;
-	int r;
-
-	url_encode(&encoded, prefix->below, "/");
-	r = url_encode(&encoded, path, "/");
-	if (r == 0)
-		r = buf_adds(&encoded, "");
-	if (r == 0)
-		member = calloc(1, sizeof(*member) + encoded.len + 1);
-	if (!member)
-		return -ENOMEM;
-	memcpy(member->path, encoded.data, encoded.len);
-	member->prefix = prefix;
-	member->auth = (struct object_auth){.ops = &member_auth_ops,
-					    .follows = of_all->follows,
-					    .netrc = of_all->netrc,
-					    .refresh = of_all->refresh,
-					    .elsewhere = of_all->elsewhere};
-	r = make_member_url(member);
-	if (r < 0) {
-		member_auth_free(&member->auth);
-		return r;
-	}
-	*ret = &member->auth;
-	return 0;
+	return r;
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -253,19 +132,26 @@ static void reading_done(void *arg, int64_t result)
 	done(done_arg, result < 0 ? (int)result : 0);
 }
 
+/* The path of a member, or of all of them (""), in a URL of the place. */
+static int add_path(const struct prefix *prefix, const char *path, struct buf *ret)
+{
+	url_encode(ret, prefix->place.path, "/");
+	return url_encode(ret, path, "/");
+}
+
 static int reading_new(struct prefix *prefix, const struct member *member, struct reading **ret)
 {
 	struct reading *reading = calloc(1, sizeof(*reading) + strlen(member->path) + 1);
-	struct object_auth *auth;
-	int r = reading ? member_auth_new(prefix, member->path, &auth) : -ENOMEM;
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	int r = reading ? add_path(prefix, member->path, &path) : -ENOMEM;
 
 	if (r == 0)
-		r = object_new(prefix->group, auth, &reading->object);
+		r = object_new(prefix->group, prefix->place.auth, path.data, &reading->object);
 	if (r < 0) {
 		free(reading);
 		return r;
 	}
-	object_preset(reading->object, member->size, member->tag, prefix->of_hub,
+	object_preset(reading->object, member->size, member->tag, prefix->place.of_hub,
 		      member->mtime / SECOND_NS);
 	reading->prefix = prefix;
 	memcpy(reading->path, member->path, strlen(member->path));
@@ -331,11 +217,10 @@ static void prefix_free(struct members *members)
 	struct prefix *prefix = prefix_of(members);
 
 	object_group_free(prefix->group);
-	if (prefix->auth)
-		prefix->auth->ops->free(prefix->auth);
+	if (prefix->place.auth)
+		prefix->place.auth->ops->free(prefix->place.auth);
 	pthread_mutex_destroy(&prefix->lock);
 	free(members->place);
-	free(prefix->stem);
 	free(prefix->name);
 	free(prefix);
 }
@@ -352,44 +237,18 @@ static const struct members_ops prefix_ops = {
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static int open_bucket(struct prefix *prefix, struct err *err)
-{
-	size_t bucket = name_scheme(prefix->name) + strlen("://");
-	size_t len = bucket + strcspn(prefix->name + bucket, "/") + 1;
-	SCOPE_FREE char *any = NULL;
-
-	prefix->below = prefix->name + len;
-	if (asprintf(&any, "%.*s" PAGE_ANY_KEY, (int)len, prefix->name) < 0) {
-		any = NULL;
-		return -ENOMEM;
-	}
-	return s3_auth_new(any, prefix->settings, fetch, prefix->remote, &prefix->auth, err);
-}
-
-static int open_repository(struct prefix *prefix, struct err *err)
-{
-	int r = hub_parse(prefix->name, &prefix->hub, err);
-
-	prefix->of_hub = true;
-	if (r < 0)
-		return r;
-	prefix->below = prefix->hub.path;
-	return listed_hub_auth(&prefix->hub, prefix->settings, &prefix->auth, err);
-}
-
 /* The place of the bucket, and the path in it. */
 static int find_prefix_place(struct prefix *prefix)
 {
+	const struct object_auth *auth = prefix->place.auth;
 	SCOPE_FREE char *root = NULL;
 	SCOPE(buf_release) struct buf place = BUF_INIT;
-	int r = url_place(prefix->auth->place ?: prefix->auth->url, &root);
+	int r = url_place(auth->place ?: auth->url, &root);
 
 	if (r < 0)
 		return r;
-	buf_add(&place, root, strlen(root) - strlen(PAGE_ANY_KEY));
-	r = url_encode(&place, prefix->below, "/");
-	if (r == 0)
-		r = buf_adds(&place, "");
+	buf_adds(&place, root);
+	r = add_path(prefix, "", &place);
 	if (r == 0)
 		prefix->members.place = steal_ptr(&place.data);
 	return r;
@@ -397,14 +256,12 @@ static int find_prefix_place(struct prefix *prefix)
 
 static int open_parts(struct prefix *prefix, struct err *err)
 {
-	int r = name_has_scheme(prefix->name, "hf") ? open_repository(prefix, err)
-						    : open_bucket(prefix, err);
+	int r = listed_open(prefix->name, prefix->settings, fetch, prefix->remote, &prefix->place,
+			    err);
 
 	if (r == 0)
-		r = object_group_new(prefix->name, prefix->auth->url, prefix->settings,
+		r = object_group_new(prefix->name, prefix->place.auth->url, prefix->settings,
 				     prefix->remote, &prefix->group, err);
-	if (r == 0)
-		r = take_stem(prefix);
 	if (r == 0)
 		r = find_prefix_place(prefix);
 	if (r == 0)

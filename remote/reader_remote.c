@@ -28,6 +28,7 @@ struct kept {
 
 struct reader_remote {
 	struct reader reader;
+	struct object_auth *auth;
 	struct object_group *group;
 	struct object *object;
 	struct remote_settings once; /* those of a reader that asks for nothing again */
@@ -374,6 +375,7 @@ static void remote_free(struct reader *reader)
 	forget_kept(remote, false);
 	object_free(remote->object);
 	object_group_free(remote->group);
+	remote->auth->ops->free(remote->auth);
 	pthread_cond_destroy(&remote->come);
 	pthread_mutex_destroy(&remote->lock);
 	free(remote);
@@ -457,6 +459,7 @@ int reader_remote_open(const char *shown, struct object_auth *auth, unsigned how
 		return -ENOMEM;
 	}
 	remote->reader.ops = &remote_ops;
+	remote->auth = auth;
 	remote->engine = engine;
 	pthread_mutex_init(&remote->lock, NULL);
 	pthread_cond_init(&remote->come, NULL);
@@ -466,10 +469,8 @@ int reader_remote_open(const char *shown, struct object_auth *auth, unsigned how
 		settings = &remote->once;
 	}
 	r = object_group_new(shown, auth->url, settings, engine, &remote->group, &why);
-	if (r < 0)
-		auth->ops->free(auth);
-	else
-		r = object_new(remote->group, auth, &remote->object);
+	if (r == 0)
+		r = object_new(remote->group, auth, "", &remote->object);
 	if (r == 0)
 		r = get_ends(remote, how & READER_WHOLE, &why);
 	if (r < 0) {

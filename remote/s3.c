@@ -134,6 +134,14 @@ static bool is_in_host(const struct s3_place *place, const char *bucket, size_t 
 	       !url_has_address(place->endpoint);
 }
 
+const char *s3_key(const char *name)
+{
+	const char *bucket = name + name_scheme(name) + strlen("://");
+	const char *key = bucket + strcspn(bucket, "/");
+
+	return key + (*key == '/');
+}
+
 int s3_url(const char *name, const struct s3_place *place, char **ret, struct err *err)
 {
 	SCOPE(buf_release) struct buf url = BUF_INIT;
@@ -144,10 +152,6 @@ int s3_url(const char *name, const struct s3_place *place, char **ret, struct er
 
 	if (r < 0)
 		return r;
-	if (bucket[len] == '\0' || bucket[len + 1] == '\0')
-		return err_set(err, -EINVAL,
-			       "no object is named: %.*sBUCKET/KEY, or %.*sBUCKET/ for all of them",
-			       (int)(bucket - name), name, (int)(bucket - name), name);
 	if (!consists_of(place->region, strlen(place->region), "-"))
 		return err_set(err, -EINVAL, "'%s' is not a region", place->region);
 	if (place->endpoint)

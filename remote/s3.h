@@ -15,7 +15,8 @@
 #include "remote/object_auth.h"
 #include "remote/remote.h"
 
-/* Asks no other machine yet. Settings and `remote` must outlive it. `fetch_from` is fetch(), except
+/* Of one object, or of all of a bucket: s3://BUCKET/. Asks no other machine yet. Settings and
+ * `remote` must outlive it. `fetch_from` is fetch(), except
  * in tests. Returns 0, -EINVAL (name or settings are wrong) or what profile_open() returns. */
 int s3_auth_new(const char *name, const struct remote_settings *settings,
 		credentials_fetch_fn *fetch_from, struct remote *remote, struct object_auth **ret,
@@ -44,5 +45,8 @@ struct s3_place {
 	bool fips, dualstack; /* of Amazon's hosts: validated cryptography; IPv6, too */
 };
 
-/* The caller frees it. Returns 0, -EINVAL or -ENOMEM. */
+/* The key in the name of an object or a bucket; "": there is none. */
+const char *s3_key(const char *name);
+/* Without a key, the URL is what those of all objects of the bucket begin with. The caller frees it.
+ * Returns 0, -EINVAL or -ENOMEM. */
 int s3_url(const char *name, const struct s3_place *place, char **ret, struct err *err);

@@ -77,8 +77,8 @@ static int list(const char *name, struct buf *ret, struct err *err)
 	server.asked = 0;
 	*said = '\0';
 	*err = (struct err){0};
-	r = hub_is_pattern(name) ? hub_list(name, &settings, &engine, ret, err)
-				 : s3_list(name, &settings, fetch, &engine, ret, err);
+	assert_true(listing_is_pattern(name));
+	r = listing_find(name, &settings, fetch, &engine, ret, err);
 	server_stop(http);
 	return r;
 }
@@ -197,10 +197,10 @@ static void lists(const char *keys, const char *expected)
 
 TEST(what_ends_in_a_slash_is_a_folder)
 {
-	assert_true(hub_is_pattern("hf://datasets/o/n@v1"));
-	assert_false(hub_is_pattern("hf://datasets/o/n@v1/"));
-	assert_false(hub_is_pattern("hf://datasets/o/n/"));
-	assert_false(hub_is_pattern("hf://datasets/o/n/d/"));
+	assert_true(listing_is_pattern("hf://datasets/o/n@v1"));
+	assert_false(listing_is_pattern("hf://datasets/o/n@v1/"));
+	assert_false(listing_is_pattern("hf://datasets/o/n/"));
+	assert_false(listing_is_pattern("hf://datasets/o/n/d/"));
 }
 
 TEST(keys_are_decoded_if_the_server_has_encoded_them)

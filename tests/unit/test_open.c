@@ -250,6 +250,23 @@ TEST(a_place_is_where_a_name_leads)
 	is_at("/proc/../etc", NULL, "/etc");
 }
 
+TEST(a_bucket_is_no_pack)
+{
+	static const char *const names[] = {"s3://bucket", "s3://bucket/"};
+	const struct remote_settings settings = REMOTE_DEFAULTS;
+	struct remote engine = REMOTE_INIT;
+	struct reader *reader = NULL;
+
+	setenv("HOME", "/nowhere", 1);
+	for (size_t i = 0; i < 2; i++) {
+		struct err err = {0};
+
+		assert_int_equal(reader_open(names[i], 0, &settings, &engine, &reader, &err), -ENOENT);
+		assert_string_equal(err.text, "no object is named: s3://BUCKET/KEY, or "
+					      "s3://BUCKET/ for all of them");
+	}
+}
+
 TEST(paths_and_keys_are_shown_as_they_are)
 {
 	assert_shown("/a/b?c@d", "/a/b?c@d");

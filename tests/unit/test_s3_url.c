@@ -53,6 +53,16 @@ TEST(a_bucket_is_part_of_the_path_at_an_endpoint)
 	is_at("gs://my.photos/a b", AT("https://host", "auto"), "https://host/my.photos/a%20b");
 }
 
+TEST(the_url_of_a_bucket_is_what_those_of_its_objects_begin_with)
+{
+	is_at("s3://photos/", AMAZON("eu-west-1"), "https://photos.s3.eu-west-1.amazonaws.com/");
+	is_at("s3://my.photos/", AMAZON("r"), "https://s3.r.amazonaws.com/my.photos/");
+	is_at("gs://photos/", AT("http://e/", "auto"), "http://e/photos/");
+	assert_string_equal(s3_key("s3://photos/a/b"), "a/b");
+	assert_string_equal(s3_key("s3://photos/"), "");
+	assert_string_equal(s3_key("s3://photos"), "");
+}
+
 TEST(a_style_says_where_the_bucket_goes)
 {
 	is_at("s3://photos/a/b",
@@ -137,10 +147,6 @@ TEST(what_names_no_object_or_would_lead_elsewhere_is_refused)
 	is_refused("s3://key:secret@b/key", AMAZON("r"),
 		   "no user and no password go in front of the bucket: AWS_ACCESS_KEY_ID and "
 		   "AWS_SECRET_ACCESS_KEY, or '--profile', have the keys");
-	is_refused("s3://bucket", AMAZON("r"),
-		   "no object is named: s3://BUCKET/KEY, or s3://BUCKET/ for all of them");
-	is_refused("s3://bucket/", AMAZON("r"),
-		   "no object is named: s3://BUCKET/KEY, or s3://BUCKET/ for all of them");
 	is_refused("s3://b/k", AMAZON("evil.com/"), "'evil.com/' is not a region");
 	is_refused("s3://b/k", AMAZON(""), "'' is not a region");
 	is_refused(

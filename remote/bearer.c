@@ -18,11 +18,12 @@ static struct bearer *bearer_of(struct object_auth *auth)
 /* --- operations ------------------------------------------------------------------------------- */
 
 static int bearer_sign(struct object_auth *auth, const struct url *url, header_add_fn *add,
-		       void *context)
+		       void *context, struct err *err)
 {
 	const char *token = bearer_of(auth)->token.text;
 
 	(void)url;
+	(void)err;
 	return token ? header_addf(add, context, "Authorization: Bearer %s", token) : 0;
 }
 

@@ -13,7 +13,8 @@
 #include "remote/credentials.h"
 #include "remote/remote.h"
 
-/* Whether the name, of s3://, gs:// or hf://, stands for files that the server must be asked for. */
+/* Whether the name, of s3://, gs:// or hf://, stands for files that the server must be asked for.
+ */
 bool listing_is_pattern(const char *name);
 
 /* Appends the names that it stands for, each with a NUL at its end. `fetch_from` is fetch(), except

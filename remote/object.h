@@ -52,11 +52,11 @@ struct object_group {
 struct object {
 	struct object_group *group;
 	struct object_auth *auth; /* borrowed */
-	atomic_bool stale;     /* it was replaced, for good */
-	_Atomic uint64_t size; /* UINT64_MAX: not known yet, and neither are these: */
-	uint64_t named;	       /* another object at the URL has another number, in any process; 0:
-				  the server gives neither a strong ETag nor Last-Modified */
-	uint64_t modified;     /* ns; 0: not known */
+	atomic_bool stale;	  /* it was replaced, for good */
+	_Atomic uint64_t size;	  /* UINT64_MAX: not known yet, and neither are these: */
+	uint64_t named;	   /* another object at the URL has another number, in any process; 0:
+			      the server gives neither a strong ETag nor Last-Modified */
+	uint64_t modified; /* ns; 0: not known */
 
 	pthread_mutex_t lock;
 	struct err why; /* protected by lock: the last reason why a range could not be read */
@@ -91,8 +91,8 @@ void object_group_free(struct object_group *group);
 
 void object_group_stats(struct object_group *group, struct reader_stats *ret);
 
-/* `path`: what its URL has behind that of `auth`, encoded. Group and `auth` must outlive the object.
- * Returns 0 or -ENOMEM. */
+/* `path`: what its URL has behind that of `auth`, encoded. Group and `auth` must outlive the
+ * object. Returns 0 or -ENOMEM. */
 int object_new(struct object_group *group, struct object_auth *auth, const char *path,
 	       struct object **ret);
 /* Says before the first read which object it is, as a listing does: `etag` with its quotes, or "";
@@ -170,8 +170,8 @@ int object_prepare(struct http_transfer *transfer, struct http_message *ret);
 bool object_accept(struct http_transfer *transfer, unsigned status, const char *headers);
 
 /* Adds the headers of the credentials, if the message goes to the server of the object's own URL:
- * no other gets secrets. Returns 0 or -errno. */
-int object_sign(struct object_auth *auth, struct http_message *message);
+ * no other gets secrets. Returns as sign() of struct object_auth_ops. */
+int object_sign(struct object_auth *auth, struct http_message *message, struct err *err);
 
 /* The transfer goes on with what it is for. Without a look, does nothing. */
 void object_end_look(struct object_read *read);

@@ -104,7 +104,7 @@ int object_take_tags(struct object *object, const char *headers, uint64_t total)
 /* --- asking ----------------------------------------------------------------------------------- */
 
 /* A proxy would see what is meant for this machine itself. */
-int object_sign(struct object_auth *auth, struct http_message *message)
+int object_sign(struct object_auth *auth, struct http_message *message, struct err *err)
 {
 	struct url url SCOPE(url_release) = {0};
 	struct url first SCOPE(url_release) = {0};
@@ -116,7 +116,7 @@ int object_sign(struct object_auth *auth, struct http_message *message)
 	if (r < 0 || !url_same_server(&url, &first))
 		return r;
 	message->netrc = auth->netrc;
-	return auth->ops->sign(auth, &url, message->add, message->context);
+	return auth->ops->sign(auth, &url, message->add, message->context, err);
 }
 
 static int begin_look(struct object_read *read)
@@ -176,8 +176,6 @@ static int ask(struct object_read *read, struct http_message *message)
 	if (r < 0)
 		return r;
 	count = tags_count(object);
-	if (!read->begun)
-		read->begun = clock_ns();
 	read->turn = object_turn(object);
 	read->redirected = object->redirect;
 	message->url = object_url(object);
@@ -195,14 +193,17 @@ static int ask(struct object_read *read, struct http_message *message)
 	if (r == 0 && count && !object->plain)
 		r = add_condition(&object->tags, message);
 	read->conditional = r == 1;
-	return r < 0 ? r : object_sign(object->auth, message);
+	if (r >= 0)
+		r = object_sign(object->auth, message, &read->why);
+	if (r == 0 && !read->begun)
+		read->begun = clock_ns();
+	return r;
 }
 
 int object_prepare(struct http_transfer *transfer, struct http_message *ret)
 {
 	struct object_read *read = read_of(transfer);
 	struct object *object = read->object;
-	struct object_refresh *refresh = object->auth->refresh;
 	int r;
 
 	read->error = 0;
@@ -210,15 +211,13 @@ int object_prepare(struct http_transfer *transfer, struct http_message *ret)
 	read->why = (struct err){0};
 	if (atomic_load(&object->stale))
 		return -ESTALE;
-	r = refresh ? object_refresh_look(refresh, &read->why) : 0;
+	r = ask(read, ret);
+	if (r < 0)
+		object_end_look(read);
 	if (r == -EAGAIN && !atomic_load(&object->group->cancelled))
 		return r;
 	if (r == -EAGAIN) /* nobody waits any more */
 		r = err_set(&read->why, -ECANCELED, "no credentials");
-	if (r == 0)
-		r = ask(read, ret);
-	if (r < 0)
-		object_end_look(read);
 	read->error = r;
 	return r;
 }

@@ -48,7 +48,6 @@ static int ask_for_page(struct page *page, struct http_message *message)
 {
 	struct object_auth *auth = page->pages->auth;
 
-	page->begun = page->begun ?: clock_ns();
 	page->moves = auth->moves;
 	free(page->url);
 	if (asprintf(&page->url, "%s%s", *page->ask == '?' ? auth->url : "", page->ask) < 0) {
@@ -56,20 +55,18 @@ static int ask_for_page(struct page *page, struct http_message *message)
 		return -ENOMEM;
 	}
 	message->url = page->url;
-	return object_sign(auth, message);
+	return object_sign(auth, message, &page->why);
 }
 
 static int page_prepare(struct http_transfer *transfer, struct http_message *ret)
 {
 	struct page *page = page_of(transfer);
-	struct object_refresh *refresh = page->pages->auth->refresh;
-	int r = refresh ? object_refresh_look(refresh, &page->why) : 0;
 
 	transfer->got = 0;
-	if (r == 0)
-		r = ask_for_page(page, ret);
-	page->error = r;
-	return r;
+	page->error = ask_for_page(page, ret);
+	if (page->error == 0 && !page->begun)
+		page->begun = clock_ns();
+	return page->error;
 }
 
 /* How long it is, is not always said. */

@@ -59,5 +59,5 @@ void remote_stop(struct remote *remote)
 		http_rest(remote->http);
 	for (size_t i = 0; i < sizeof(remote->keys) / sizeof(remote->keys[0]); i++)
 		if (remote->keys[i])
-			object_refresh_rest(&remote->keys[i]->refresh);
+			s3_keys_rest(remote->keys[i]);
 }

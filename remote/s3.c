@@ -330,11 +330,14 @@ static int sign_with(const struct s3_auth *s3, const struct url *url, header_add
 }
 
 static int s3_auth_sign(struct object_auth *auth, const struct url *url, header_add_fn *add,
-			void *context)
+			void *context, struct err *err)
 {
 	struct s3_auth *s3 = s3_of(auth);
-	SCOPE_LOCK(&s3->keys->lock);
+	int r = s3_keys_look(s3->keys, err);
 
+	if (r < 0)
+		return r;
+	SCOPE_LOCK(&s3->keys->lock);
 	if (s3->keys->state != KEYS_GOOD)
 		return 0;
 	return s3->keys->found.access ? sign_with(s3, url, add, context)
@@ -410,7 +413,6 @@ int s3_auth_new(const char *name, const struct remote_settings *settings,
 		s3_auth_free(&s3->auth);
 		return r;
 	}
-	s3->auth.refresh = &s3->keys->refresh;
 	*ret = &s3->auth;
 	return 0;
 }

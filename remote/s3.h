@@ -47,6 +47,6 @@ struct s3_place {
 
 /* The key in the name of an object or a bucket; "": there is none. */
 const char *s3_key(const char *name);
-/* Without a key, the URL is what those of all objects of the bucket begin with. The caller frees it.
- * Returns 0, -EINVAL or -ENOMEM. */
+/* Without a key, the URL is what those of all objects of the bucket begin with. The caller frees
+ * it. Returns 0, -EINVAL or -ENOMEM. */
 int s3_url(const char *name, const struct s3_place *place, char **ret, struct err *err);

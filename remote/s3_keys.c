@@ -3,30 +3,33 @@
  * RENEW_AGAIN. If the server says that they have expired, they have, whatever their date says;
  * unless they are so new that the request was signed with the ones before. */
 #include "remote/s3_keys.h"
+#include "base/clock.h"
 #include "base/scope.h"
+#include "base/signals.h"
 #include <string.h>
 #include <time.h>
 
 #define RENEW_BEFORE 300 /* seconds */
 #define RENEW_AGAIN  30
 #define STILL_NEW    10
+#define FAILED_NS    (5 * CLOCK_SECOND) /* after a failure without keys that can be used */
 
-static struct s3_keys *keys_of(struct object_refresh *refresh)
+/* Called with the lock held. */
+static enum s3_keys_need need_now(const struct s3_keys *keys)
 {
-	return (struct s3_keys *)refresh;
-}
-
-static enum object_auth_state keys_state(struct object_refresh *refresh)
-{
-	struct s3_keys *keys = keys_of(refresh);
-	int64_t now = time(NULL);
-	SCOPE_LOCK(&keys->lock);
+	int64_t now = time(NULL), expires = keys->found.expires;
 
 	if (keys->state == KEYS_NONE)
-		return AUTH_READY;
-	if (keys->state != KEYS_GOOD || (keys->found.expires && now >= keys->found.expires))
-		return AUTH_NONE;
-	return keys->found.expires && now >= keys->renew ? AUTH_AGES : AUTH_READY;
+		return KEYS_READY;
+	if (keys->state != KEYS_GOOD || (expires && now >= expires))
+		return KEYS_NEEDED;
+	return expires && now >= keys->renew ? KEYS_AGE : KEYS_READY;
+}
+
+enum s3_keys_need s3_keys_need(struct s3_keys *keys)
+{
+	SCOPE_LOCK(&keys->lock);
+	return need_now(keys);
 }
 
 static bool same(const char *a, const char *b)
@@ -48,9 +51,8 @@ static int check(const struct s3_keys *keys, const struct credentials *found, in
 	return 0;
 }
 
-static int keys_refresh(struct object_refresh *refresh, struct err *err)
+int s3_keys_renew(struct s3_keys *keys, struct err *err)
 {
-	struct s3_keys *keys = keys_of(refresh);
 	SCOPE(credentials_release) struct credentials found = {0};
 	struct err reason = {0};
 	int r = credentials_find(&keys->ask, &found, &reason);
@@ -80,6 +82,62 @@ static int keys_refresh(struct object_refresh *refresh, struct err *err)
 	return r < 0 ? err_set(err, r, "%s", err_text(&reason, r)) : 0;
 }
 
+/* --- in the background ------------------------------------------------------------------------ */
+
+static void *renew_thread(void *context)
+{
+	struct s3_keys *keys = context;
+	struct err why = {0};
+	int r = s3_keys_renew(keys, &why);
+
+	SCOPE_LOCK(&keys->lock);
+	keys->error = r;
+	keys->why = why;
+	keys->next = r < 0 ? clock_ns() + FAILED_NS : 0;
+	keys->renewed = true;
+	return NULL;
+}
+
+static void join_thread(struct s3_keys *keys)
+{
+	pthread_join(keys->thread, NULL);
+	keys->running = keys->renewed = false;
+}
+
+int s3_keys_look(struct s3_keys *keys, struct err *err)
+{
+	enum s3_keys_need need;
+
+	SCOPE_LOCK(&keys->lock);
+	need = need_now(keys);
+	if (need == KEYS_READY)
+		return 0;
+	if (keys->renewed)
+		join_thread(keys);
+	if (!keys->running && clock_ns() >= keys->next) {
+		keys->error = thread_without_signals(&keys->thread, renew_thread, keys);
+		keys->running = keys->error == 0;
+	}
+	if (need == KEYS_AGE)
+		return 0;
+	if (keys->running || keys->error == 0)
+		return -EAGAIN;
+	*err = keys->why;
+	return keys->error == -EAGAIN ? -EIO : keys->error;
+}
+
+void s3_keys_rest(struct s3_keys *keys)
+{
+	if (!keys->running)
+		return;
+	atomic_store(&keys->stops, true);
+	join_thread(keys);
+	atomic_store(&keys->stops, false);
+	keys->next = 0;
+}
+
+/* --- refusals --------------------------------------------------------------------------------- */
+
 int s3_keys_refused(struct s3_keys *keys, const struct s3_refusal *refusal, struct err *err)
 {
 	bool ended = refusal->kind == S3_ENDED;
@@ -96,9 +154,11 @@ int s3_keys_refused(struct s3_keys *keys, const struct s3_refusal *refusal, stru
 	return 0;
 }
 
+/* --- sharing ---------------------------------------------------------------------------------- */
+
 static void keys_free(struct s3_keys *keys)
 {
-	object_refresh_release(&keys->refresh);
+	s3_keys_rest(keys);
 	credentials_release(&keys->found);
 	pthread_mutex_destroy(&keys->lock);
 	free(keys->region);
@@ -107,16 +167,14 @@ static void keys_free(struct s3_keys *keys)
 
 static struct s3_keys *keys_new(struct remote *remote, const struct credentials_ask *ask)
 {
-	static const struct object_refresh_ops ops = {.state = keys_state, .refresh = keys_refresh};
 	struct s3_keys *keys = calloc(1, sizeof(*keys));
 
 	if (!keys)
 		return NULL;
-	object_refresh_init(&keys->refresh, &ops);
 	pthread_mutex_init(&keys->lock, NULL);
 	keys->remote = remote;
 	keys->ask = *ask;
-	keys->ask.stops = &keys->refresh.stops;
+	keys->ask.stops = &keys->stops;
 	keys->ask.region = keys->region = ask->region ? strdup(ask->region) : NULL;
 	if (ask->settings->anonymous) {
 		keys->state = KEYS_NONE;

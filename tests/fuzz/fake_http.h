@@ -1,6 +1,5 @@
 /* Whatever servers answer. This takes the place of remote/http.c: each attempt of a transfer gets
- * the next answer of the input, and is cancelled once there is none; and of object_auth.c, whose
- * threads would take most of the time. For one file of a program.
+ * the next answer of the input, and is cancelled once there is none. For one file of a program.
  *
  *	answer	u8: the status, by its place in the table; u8: how it ends; u8 * 4: bytes of the
  *		headers; u8 * FAKE_BODY: bytes of the body; headers; body */
@@ -180,30 +179,4 @@ void http_stats(struct http_client *client, struct reader_stats *ret)
 {
 	(void)client;
 	*ret = (struct reader_stats){0};
-}
-
-/* --- remote/object_auth.h ------------------------------------------------------------------ */
-
-void object_refresh_init(struct object_refresh *refresh, const struct object_refresh_ops *ops)
-{
-	refresh->ops = ops;
-}
-
-void object_refresh_rest(struct object_refresh *refresh)
-{
-	(void)refresh;
-}
-
-void object_refresh_release(struct object_refresh *refresh)
-{
-	(void)refresh;
-}
-
-int object_refresh_look(struct object_refresh *refresh, struct err *err)
-{
-	enum object_auth_state state = refresh->ops->state(refresh);
-	int r = state == AUTH_READY ? 0 : refresh->ops->refresh(refresh, err);
-
-	must(r == 0 || err->text[0]);
-	return state == AUTH_AGES ? 0 : r;
 }

@@ -47,7 +47,7 @@ static const char *sent_after(const char *first, const char *url)
 
 	snprintf(text, sizeof(text), r < 0 ? "refused" : "none");
 	if (r == 0) {
-		assert_int_equal(auth->ops->sign(auth, NULL, keep_line, text), 0);
+		assert_int_equal(auth->ops->sign(auth, NULL, keep_line, text, NULL), 0);
 		/* Without a token, ~/.netrc may have a password. */
 		assert_int_equal(auth->netrc, strcmp(text, "none") == 0);
 		auth->ops->free(auth);
@@ -261,9 +261,11 @@ TEST(a_bucket_is_no_pack)
 	for (size_t i = 0; i < 2; i++) {
 		struct err err = {0};
 
-		assert_int_equal(reader_open(names[i], 0, &settings, &engine, &reader, &err), -ENOENT);
-		assert_string_equal(err.text, "no object is named: s3://BUCKET/KEY, or "
-					      "s3://BUCKET/ for all of them");
+		assert_int_equal(reader_open(names[i], 0, &settings, &engine, &reader, &err),
+				 -ENOENT);
+		assert_string_equal(err.text,
+				    "no object is named: s3://BUCKET/KEY, or "
+				    "s3://BUCKET/ for all of them");
 	}
 }
 

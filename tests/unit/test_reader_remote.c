@@ -10,7 +10,6 @@
 #include "tests/unit/patience.h"
 #include "tests/unit/test.h"
 #include <errno.h>
-#include <sched.h>
 
 #define SIZE (20 * (uint64_t)1048576 + 12345)
 
@@ -530,31 +529,17 @@ TEST_OF(s, another_object_has_another_number)
 
 /* --- credentials ------------------------------------------------------------------------------ */
 
-/* That cannot be renewed, once they are wanted. */
-struct endless {
-	struct object_refresh refresh;
-	atomic_bool wanted, begun;
-};
+/* Credentials that do not come, once they are wanted. */
+static atomic_bool wanted, asked;
 
-static enum object_auth_state endless_state(struct object_refresh *refresh)
+static int never_sign(struct object_auth *auth, const struct url *url, header_add_fn *add,
+		      void *context, struct err *err)
 {
-	return atomic_load(&((struct endless *)refresh)->wanted) ? AUTH_NONE : AUTH_READY;
-}
-
-static int renew_for_ever(struct object_refresh *refresh, struct err *err)
-{
-	(void)err;
-	atomic_store(&((struct endless *)refresh)->begun, true);
-	while (!atomic_load(&refresh->stops))
-		sched_yield();
-	return -ECANCELED;
-}
-
-static int sign_nothing(struct object_auth *auth, const struct url *url, header_add_fn *add,
-			void *context)
-{
-	(void)auth, (void)url, (void)add, (void)context;
-	return 0;
+	(void)auth, (void)url, (void)add, (void)context, (void)err;
+	if (!atomic_load(&wanted))
+		return 0;
+	atomic_store(&asked, true);
+	return -EAGAIN;
 }
 
 static void auth_free(struct object_auth *auth)
@@ -565,25 +550,19 @@ static void auth_free(struct object_auth *auth)
 
 TEST_OF(s, a_read_that_was_cancelled_does_not_wait_for_credentials)
 {
-	static const struct object_refresh_ops renews = {.state = endless_state,
-							 .refresh = renew_for_ever};
-	static const struct object_auth_ops signs = {.sign = sign_nothing, .free = auth_free};
+	static const struct object_auth_ops signs = {.sign = never_sign, .free = auth_free};
 	struct object_auth *auth = calloc(1, sizeof(*auth));
-	struct endless keys = {0};
 	struct err err = {0};
 
 	server_start(s->server);
-	object_refresh_init(&keys.refresh, &renews);
-	*auth = (struct object_auth){.ops = &signs, .refresh = &keys.refresh};
+	*auth = (struct object_auth){.ops = &signs};
 	assert_true(asprintf(&auth->url, "http://127.0.0.1:%u/x", s->server->port) > 0);
 	assert_int_equal(reader_remote_open("x", auth, 0, &patient, &engine, &s->reader, &err), 0);
-	atomic_store(&keys.wanted, true);
+	atomic_store(&wanted, true);
 	many_submit(&s->many, s->reader);
-	assert_true(poll_until(atomic_load(&keys.begun)));
+	assert_true(poll_until(atomic_load(&asked)));
 	reader_cancel(s->reader);
 	assert_int_equal(many_wait(&s->many), -ECANCELED);
-	reader_free(steal_ptr(&s->reader));
-	object_refresh_release(&keys.refresh);
 }
 
 /* Whether the test's server, as a proxy, is asked for what is elsewhere. */

@@ -2,6 +2,7 @@
 #define TEST_MAIN
 #include "base/scope.h"
 #include "remote/s3.h"
+#include "remote/s3_keys.h"
 #include "tests/unit/aws_home.h"
 #include "tests/unit/test.h"
 #include <errno.h>
@@ -60,27 +61,28 @@ static struct object_auth *opened(const struct remote_settings *settings)
 	return auth;
 }
 
-static enum object_auth_state state_of(struct object_auth *auth)
+static enum s3_keys_need need(void)
 {
-	return auth->refresh->ops->state(auth->refresh);
+	return s3_keys_need(engine.keys[0]);
 }
 
-static void refreshed(struct object_auth *auth, int error, const char *why)
+static void renewed(int error, const char *why)
 {
 	struct err err = {0};
 
-	assert_int_equal(auth->refresh->ops->refresh(auth->refresh, &err), error);
+	assert_int_equal(s3_keys_renew(engine.keys[0], &err), error);
 	assert_string_equal(err.text, why);
 }
 
 static const char *signed_as(struct object_auth *auth)
 {
 	struct url url SCOPE(url_release) = {0};
+	struct err err = {0};
 
 	sent.len = 0;
 	assert_int_equal(buf_adds(&sent, ""), 0);
 	assert_int_equal(url_parse("https://host/photos/a%20b", &url), 0);
-	assert_int_equal(auth->ops->sign(auth, &url, add, NULL), 0);
+	assert_int_equal(auth->ops->sign(auth, &url, add, NULL, &err), 0);
 	return sent.data;
 }
 
@@ -210,7 +212,7 @@ TEST_OF(fresh, a_server_that_wants_the_bucket_in_its_name_is_asked_so)
 		snprintf(body, sizeof(body),
 			 "<Error><Code>%s</Code><Message>Use virtual hosts.</Message></Error>",
 			 codes[i]);
-		refreshed(auth, 0, "");
+		renewed(0, "");
 		refused(auth, 403, "", body, 0, "");
 		assert_string_equal(auth->url, "https://photos.host:8443/a%20b");
 		assert_non_null(strstr(signed_as(auth), "/r/s3/aws4_request"));
@@ -227,7 +229,7 @@ TEST_OF(fresh, a_server_that_names_the_region_is_asked_again_there)
 	struct object_auth *auth = opened(&settings);
 
 	set_static();
-	refreshed(auth, 0, "");
+	renewed(0, "");
 	refused(auth, 301, "x-amz-bucket-region: eu-west-1\r\n", "", 0, "");
 	assert_string_equal(auth->url, "https://photos.s3.eu-west-1.amazonaws.com/a%20b");
 	assert_non_null(strstr(signed_as(auth), "/eu-west-1/s3/aws4_request"));
@@ -255,9 +257,9 @@ TEST_OF(fresh, requests_are_signed_with_all_that_is_sent)
 
 	set_static();
 	setenv("AWS_SESSION_TOKEN", "TOKEN", 1);
-	assert_int_equal(state_of(auth), AUTH_NONE);
-	refreshed(auth, 0, "");
-	assert_int_equal(state_of(auth), AUTH_READY);
+	assert_int_equal(need(), KEYS_NEEDED);
+	renewed(0, "");
+	assert_int_equal(need(), KEYS_READY);
 	assert_non_null(strstr(signed_as(auth), "x-amz-security-token: TOKEN\n"));
 	assert_non_null(strstr(sent.data, "x-amz-request-payer: requester\n"));
 	assert_non_null(strstr(sent.data, "x-amz-content-sha256: UNSIGNED-PAYLOAD\n"));
@@ -277,8 +279,8 @@ TEST_OF(fresh,
 	struct object_answer answer = {403, "", "", 0};
 	struct err err;
 
-	refreshed(auth, 0, "");
-	assert_int_equal(state_of(auth), AUTH_READY);
+	renewed(0, "");
+	assert_int_equal(need(), KEYS_READY);
 	assert_string_equal(signed_as(auth), "");
 	assert_int_equal(auth->ops->refused(auth, &answer, &err), -EACCES);
 	assert_memory_equal(err.text, "access denied (403); no credentials: AWS_ACCESS_KEY_ID is ",
@@ -287,7 +289,7 @@ TEST_OF(fresh,
 
 	set_static();
 	auth = opened(&anonymous);
-	assert_int_equal(state_of(auth), AUTH_READY);
+	assert_int_equal(need(), KEYS_READY);
 	assert_string_equal(signed_as(auth), "");
 	refused(auth, 403, "", "", -EACCES,
 		"access denied (403); --anonymous asks without credentials");
@@ -297,49 +299,48 @@ TEST_OF(fresh,
 TEST_OF(auth, credentials_that_will_end_are_renewed_before)
 {
 	set_container();
-	refreshed(auth, 0, "");
+	renewed(0, "");
 	now += 3299;
-	assert_int_equal(state_of(auth), AUTH_READY);
+	assert_int_equal(need(), KEYS_READY);
 	now += 1;
-	assert_int_equal(state_of(auth), AUTH_AGES);
+	assert_int_equal(need(), KEYS_AGE);
 	life = 200; /* as short as this, after half of it */
-	refreshed(auth, 0, "");
+	renewed(0, "");
 	assert_non_null(strstr(signed_as(auth), "Credential=AK2/"));
 	now += 99;
-	assert_int_equal(state_of(auth), AUTH_READY);
+	assert_int_equal(need(), KEYS_READY);
 	now += 1;
-	assert_int_equal(state_of(auth), AUTH_AGES);
+	assert_int_equal(need(), KEYS_AGE);
 	now += 100;
-	assert_int_equal(state_of(auth), AUTH_NONE);
+	assert_int_equal(need(), KEYS_NEEDED);
 }
 
 TEST_OF(auth, keys_that_have_ended_are_not_taken)
 {
 	set_container();
 	life = 0;
-	refreshed(auth, -EKEYEXPIRED,
-		  "the session of the credentials of the container has ended: renew it");
-	assert_int_equal(state_of(auth), AUTH_NONE);
-	assert_string_equal(signed_as(auth), "");
+	renewed(-EKEYEXPIRED,
+		"the session of the credentials of the container has ended: renew it");
+	assert_int_equal(need(), KEYS_NEEDED);
 	life = 1;
-	refreshed(auth, 0, "");
+	renewed(0, "");
 	assert_non_null(strstr(signed_as(auth), "Credential=AK2/"));
 }
 
 TEST_OF(auth, while_a_renewal_fails_what_is_there_is_used)
 {
 	set_container();
-	refreshed(auth, 0, "");
+	renewed(0, "");
 	now += 3300;
 	down = true;
-	refreshed(auth, -EIO, "the container is not reached");
-	assert_int_equal(state_of(auth), AUTH_READY);
+	renewed(-EIO, "the container is not reached");
+	assert_int_equal(need(), KEYS_READY);
 	assert_non_null(strstr(signed_as(auth), "Credential=AK1/"));
 	now += 30;
-	assert_int_equal(state_of(auth), AUTH_AGES);
-	refreshed(auth, -EIO, "the container is not reached");
+	assert_int_equal(need(), KEYS_AGE);
+	renewed(-EIO, "the container is not reached");
 	now += 270;
-	assert_int_equal(state_of(auth), AUTH_NONE);
+	assert_int_equal(need(), KEYS_NEEDED);
 }
 
 TEST_OF(fresh, packs_share_their_keys_but_not_their_regions)
@@ -348,14 +349,14 @@ TEST_OF(fresh, packs_share_their_keys_but_not_their_regions)
 	struct object_auth *first = opened(&settings), *second = opened(&settings);
 
 	set_container();
-	refreshed(first, 0, "");
-	assert_int_equal(state_of(second), AUTH_READY);
+	renewed(0, "");
+	assert_int_equal(need(), KEYS_READY);
 	refused(first, 301, "x-amz-bucket-region: eu-west-1\r\n", "", 0, "");
 	assert_non_null(strstr(signed_as(first), "Credential=AK1/20231114/eu-west-1/"));
 	first->ops->free(first);
 	assert_non_null(strstr(signed_as(second), "Credential=AK1/20231114/us-east-1/"));
 	first = opened(&settings);
-	assert_int_equal(state_of(first), AUTH_READY);
+	assert_int_equal(need(), KEYS_READY);
 	first->ops->free(first);
 	second->ops->free(second);
 	assert_int_equal(asked, 1);
@@ -366,15 +367,15 @@ TEST_OF(fresh, packs_share_their_keys_but_not_their_regions)
 TEST_OF(auth, a_session_that_a_server_ends_is_renewed_at_once)
 {
 	set_container();
-	refreshed(auth, 0, "");
+	renewed(0, "");
 	refused(auth, 400, "", ENDED, 0, "");
 	refused(auth, 400, "", ENDED, 0, ""); /* another that was under way */
-	assert_int_equal(state_of(auth), AUTH_NONE);
-	refreshed(auth, 0, "");
-	assert_int_equal(state_of(auth), AUTH_READY);
+	assert_int_equal(need(), KEYS_NEEDED);
+	renewed(0, "");
+	assert_int_equal(need(), KEYS_READY);
 	/* This one was signed before. */
 	refused(auth, 400, "", ENDED, 0, "");
-	assert_int_equal(state_of(auth), AUTH_READY);
+	assert_int_equal(need(), KEYS_READY);
 	assert_int_equal(asked, 2);
 }
 
@@ -382,14 +383,14 @@ TEST_OF(auth, a_session_that_nobody_renews_is_an_error_until_somebody_does)
 {
 	set_static();
 	setenv("AWS_SESSION_TOKEN", "T", 1);
-	refreshed(auth, 0, "");
+	renewed(0, "");
 	refused(auth, 400, "", ENDED, 0, "");
-	refreshed(auth, -EKEYEXPIRED,
-		  "the session of the credentials of the environment has ended: renew it");
-	assert_int_equal(state_of(auth), AUTH_NONE);
+	renewed(-EKEYEXPIRED,
+		"the session of the credentials of the environment has ended: renew it");
+	assert_int_equal(need(), KEYS_NEEDED);
 	setenv("AWS_SESSION_TOKEN", "T2", 1);
-	refreshed(auth, 0, "");
-	assert_int_equal(state_of(auth), AUTH_READY);
+	renewed(0, "");
+	assert_int_equal(need(), KEYS_READY);
 }
 
 /* --- refusals -------------------------------------------------------------------------------- */
@@ -420,7 +421,7 @@ TEST_OF(auth, each_refusal_has_its_sentence)
 	};
 
 	set_static();
-	refreshed(auth, 0, "");
+	renewed(0, "");
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		char body[256];
 

@@ -282,7 +282,8 @@ static int take_key(struct keys *keys, const char *block, struct err *err)
 		return r < 0 ? r : 0;
 	listed.path = key;
 	listed.size = size ? strtoull(size, NULL, 10) : 0;
-	listed.modified = time ? response_time(time) : 0;
+	if (time)
+		(void)response_time(time, &listed.modified);
 	listed.tag = tag ?: "";
 	return keys->walk->ask->found(keys->walk->ask->context, &listed, err);
 }

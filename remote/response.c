@@ -265,16 +265,19 @@ int response_xml(const char *text, const char *name, char **ret)
 	return 0;
 }
 
-int64_t response_time(const char *text)
+int response_time(const char *text, int64_t *ret)
 {
 	struct tm tm = {0};
-	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-	char *end;
-	double part;
+	char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm), sign;
+	double part = rest && *rest == '.' ? strtod(rest, &rest) : 0;
+	int hours = 0, minutes = 0, seconds;
+	bool zoned;
 
 	if (!rest)
-		return 0;
-	part = *rest == '.' ? strtod(rest, &end) : 0;
-	return date_of(
-		(struct timespec){timegm(&tm), part >= 0 && part < 1 ? (long)(part * 1e9) : 0});
+		return -EINVAL;
+	zoned = strcmp(rest, "Z") == 0 || sscanf(rest, "%c%2d:%2d", &sign, &hours, &minutes) == 3;
+	seconds = (hours * 60 + minutes) * (*rest == '-' ? -60 : 60);
+	*ret = date_of((struct timespec){timegm(&tm) - seconds,
+					 part >= 0 && part < 1 ? (long)(part * 1e9) : 0});
+	return zoned ? 0 : 1;
 }

@@ -18,5 +18,6 @@ int response_json_next(const char **at, const char *const *names, char **ret, si
  * (there is none) or -ENOMEM. */
 int response_xml(const char *text, const char *name, char **ret);
 
-/* "2026-11-28T18:24:23.123Z" in ns since 1970; 0: it is none. */
-int64_t response_time(const char *text);
+/* "2026-11-28T18:24:23.123Z", with or without a fraction, or +hh:mm in the place of the Z, in ns
+ * since 1970. Returns 0, 1 (it is of no zone: UTC) or -EINVAL. */
+int response_time(const char *text, int64_t *ret);

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/scope.h"
 #include "remote/credentials.h"
-#include "remote/credentials_place.h"
 #include "remote/process.h"
 #include "tests/unit/aws_home.h"
 #include "tests/unit/test.h"
@@ -489,18 +488,6 @@ TEST_OF(fresh, a_machine_elsewhere_has_no_metadata)
 	assert_non_null(strstr(why.text, ", no metadata service at http://169.254.169.254"));
 	found(NULL, asked("PUT " METADATA TTL "200 TT==", "GET " ROLES TOKEN "404 "), -ENOKEY);
 	assert_non_null(strstr(why.text, ", http://169.254.169.254 has no role: 404"));
-}
-
-TEST_OF(fresh, a_date_without_a_zone_or_sense_is_refused)
-{
-	static const char *const texts[] = {"", "tomorrow", "2030-01-02", "2030-01-02T03:04:05",
-					    "2030-01-02T03:04:05+1"};
-	struct credentials keys = {0};
-
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		assert_int_equal(credentials_set_expiration(&keys, texts[i]), -EINVAL);
-	assert_int_equal(credentials_set_expiration(&keys, "2030-01-01T19:34:05-07:30"), 0);
-	assert_true(keys.expires == END);
 }
 
 int main(void)

@@ -150,3 +150,27 @@ TEST(the_text_of_an_element_is_found)
 	assert_int_equal(response_xml("<<Cod", "Code", &value), 1);
 	assert_null(value);
 }
+
+static void date_is(const char *text, int64_t expected, int zone)
+{
+	int64_t date = 0;
+
+	print_message("%s\n", text);
+	assert_int_equal(response_time(text, &date), zone);
+	assert_true(date == expected);
+}
+
+TEST(a_date_is_of_a_zone_and_has_sense)
+{
+	const int64_t seconds = INT64_C(1893553445), ns = 1000000000;
+
+	date_is("2030-01-02T03:04:05Z", seconds * ns, 0);
+	date_is("2030-01-02T03:04:05.25Z", seconds * ns + ns / 4, 0);
+	date_is("2030-01-02T04:04:05.5+01:00", seconds * ns + ns / 2, 0);
+	date_is("2030-01-01T19:34:05-07:30", seconds * ns, 0);
+	date_is("2030-01-02T03:04:05", seconds * ns, 1);
+	date_is("9999-01-01T00:00:00Z", INT64_MAX, 0);
+	date_is("2030-01-02", 0, -EINVAL);
+	date_is("tomorrow", 0, -EINVAL);
+	date_is("", 0, -EINVAL);
+}

@@ -26,109 +26,9 @@
 #include "remote/s3.h"
 #include <string.h>
 
-#define AT_ONCE 128
-#define SMALL	4		   /* files of a folder that is not worth being named */
-#define FILLED	75		   /* of a page, by the folders of a range, per cent */
-#define LAST	"\xf4\x8f\xbf\xbf" /* the last character of Unicode */
-
-void chain_free(struct chain *chain)
-{
-	if (!chain)
-		return;
-	free(chain->prefix);
-	free(chain->after);
-	free(chain->until);
-	free(chain->next);
-	free(chain->mark);
-	free(chain);
-}
-
-void chain_release(struct chain **chain)
-{
-	chain_free(*chain);
-}
-
-static void push_chain(struct walk *walk, struct chain *chain)
-{
-	chain->above = walk->chains;
-	walk->chains = chain;
-}
-
-static void drop_chains(struct walk *walk)
-{
-	struct chain *chain;
-
-	while ((chain = walk->chains)) {
-		walk->chains = chain->above;
-		chain_free(chain);
-	}
-}
-
-int walk_add(struct walk *walk, const struct chain *like, size_t prefix_len)
-{
-	struct chain *chain = calloc(1, sizeof(*chain));
-
-	if (!chain)
-		return -ENOMEM;
-	chain->together = like->together;
-	chain->ordered = walk->ordered;
-	chain->prefix = strndup(like->prefix, prefix_len);
-	chain->after = strdup(like->after ?: "");
-	chain->until = strdup(like->until ?: "");
-	if (!chain->prefix || !chain->after || !chain->until) {
-		chain_free(chain);
-		return -ENOMEM;
-	}
-	push_chain(walk, chain);
-	return 0;
-}
-
-int walk_refuse_next(struct err *err)
-{
-	return err_set(err, -EMSGSIZE, "what names its next page has over %u KiB",
-		       (unsigned)(BOUND_NEXT / KIB));
-}
-
-int walk_refuse_long(struct err *err)
-{
-	return err_set(err, -E2BIG, "it has a name of over %u KiB", (unsigned)(BOUND_NAME / KIB));
-}
-
-int walk_refuse_other(struct err *err)
-{
-	return err_set(err, -EPROTO, "its listing has what was not asked for");
-}
-
-int walk_note(struct walk *walk, const char *name)
-{
-	if (!walk->first && *name)
-		walk->first = strdup(name);
-	return walk->first || !*name ? 0 : -ENOMEM;
-}
-
-/* A page that begins as one before did, or is empty and leads on as that did, would come again and
- * again. Each is compared with the last of the 1st, 2nd, 4th and so on, as Brent finds cycles. */
-int walk_again(struct walk *walk, struct chain **chain, char **next, struct err *err)
-{
-	struct chain *known = *chain;
-	SCOPE_FREE char *mark = NULL;
-
-	if (asprintf(&mark, "%s%s", walk->first ? "" : "?", walk->first ?: *next) < 0) {
-		mark = NULL;
-		return -ENOMEM;
-	}
-	if (known->mark && strcmp(known->mark, mark) == 0)
-		return err_set(err, -EPROTO, "its listing has a page that comes again and again");
-	if ((known->pages & (known->pages - 1)) == 0) {
-		free(known->mark);
-		known->mark = steal_ptr(&mark);
-	}
-	free(known->next);
-	known->next = steal_ptr(next);
-	known->pages++;
-	push_chain(walk, steal_ptr(chain));
-	return 0;
-}
+#define SMALL  4		  /* files of a folder that is not worth being named */
+#define FILLED 75		  /* of a page, by the folders of a range, per cent */
+#define LAST   "\xf4\x8f\xbf\xbf" /* the last character of Unicode */
 
 /* --- the query of a page ---------------------------------------------------------------------- */
 
@@ -154,31 +54,6 @@ static int make_query(struct chain *chain, char **ret)
 		return -ENOMEM;
 	*ret = steal_ptr(&query.data);
 	return 0;
-}
-
-/* Asks for the next page of chains, as long as there is place. */
-static int ask_chains(struct walk *walk, struct err *err)
-{
-	struct chain *chain;
-	int r = 0;
-
-	while (r == 0 && walk->under_way < AT_ONCE && (chain = walk->chains)) {
-		char *text;
-
-		if (walk->asked++ == walk->ask->pages)
-			return err_set(err, -E2BIG, "its listing has over %u pages",
-				       walk->ask->pages);
-		r = walk->make(chain, &text);
-		if (r < 0)
-			return r;
-		walk->chains = chain->above;
-		r = pages_ask(walk->pages, text, chain);
-		if (r < 0)
-			chain_free(chain);
-		else
-			walk->under_way++;
-	}
-	return r;
 }
 
 /* --- a page of a bucket ----------------------------------------------------------------------- */
@@ -375,8 +250,8 @@ static int split(const struct keys *keys)
 
 static int add_first(struct walk *walk)
 {
-	return walk_add(walk, &(struct chain){.prefix = (char *)(uintptr_t)walk->above},
-			strlen(walk->above));
+	return walk_add(walk, &(struct chain){.prefix = (char *)(uintptr_t)walk->folder},
+			strlen(walk->folder));
 }
 
 /* The chain goes on, or others do in its place, or it was the last page. */
@@ -386,7 +261,7 @@ static int go_on(struct chain **chain, struct keys *keys, char **token, struct e
 	bool last = !*token || keys->ended;
 
 	if (keys->odd) {
-		drop_chains(keys->walk); /* what is under way does not count */
+		walk_drop(keys->walk); /* what is under way does not count */
 		keys->walk->ordered = false;
 		return add_first(keys->walk);
 	}
@@ -416,30 +291,31 @@ static int find_next(const char *body, char **ret, struct err *err)
 	return r < 0 ? r : 0;
 }
 
-static int turn_bucket(struct walk *walk, struct page *page, struct err *err)
+static int turn_bucket(struct walk *walk, struct chain **turned, struct err *err)
 {
-	SCOPE(chain_release) struct chain *chain = page->of;
+	struct chain *chain = *turned;
+	char *body = chain->page.body;
 	SCOPE_FREE char *encoding = NULL, *token = NULL;
 	struct keys keys = {.walk = walk, .chain = chain};
-	int r = response_xml(page->body, "EncodingType", &encoding);
+	int r = response_xml(body, "EncodingType", &encoding);
 
 	if (chain->ordered != walk->ordered)
 		return 0;
 	keys.encoded = r == 0 && strcmp(encoding, "url") == 0;
-	if (!strstr(page->body, "<ListBucketResult"))
+	if (!strstr(body, "<ListBucketResult"))
 		return err_set(err, -EPROTO, "the answer is no listing of a bucket");
-	if (!strstr(page->body, "</ListBucketResult>"))
+	if (!strstr(body, "</ListBucketResult>"))
 		return err_set(err, -EPROTO, "the listing is cut");
 	if (r >= 0)
-		r = find_next(page->body, &token, err);
+		r = find_next(body, &token, err);
 	if (r == 0)
-		r = chain->together ? for_blocks(&keys, page->body, "<CommonPrefixes>",
-						 "</CommonPrefixes>", take_folder, err)
-				    : for_blocks(&keys, page->body, "<Contents>", "</Contents>",
-						 take_key, err);
-	chain->named += strstr(page->body, "<Contents>") != NULL;
+		r = chain->together
+			    ? for_blocks(&keys, body, "<CommonPrefixes>", "</CommonPrefixes>",
+					 take_folder, err)
+			    : for_blocks(&keys, body, "<Contents>", "</Contents>", take_key, err);
+	chain->named += strstr(body, "<Contents>") != NULL;
 	if (r == 0)
-		r = go_on(&chain, &keys, &token, err);
+		r = go_on(turned, &keys, &token, err);
 	free(keys.last);
 	return r;
 }
@@ -457,55 +333,6 @@ static int refuse_bucket(struct object_auth *auth, const struct object_answer *a
 		     : r;
 }
 
-/* --- all pages -------------------------------------------------------------------------------- */
-
-static int take_next(struct walk *walk, struct page *page, struct err *err)
-{
-	walk->under_way--;
-	free(steal_ptr(&walk->first));
-	if (page->error == 0)
-		return walk->turn(walk, page, err);
-	chain_free(page->of);
-	return err_set(err, page->error, "%s", err_text(&page->why, page->error));
-}
-
-static void forget_chains(struct walk *walk)
-{
-	struct page *page;
-
-	pages_end(walk->pages);
-	while ((page = pages_next(walk->pages))) {
-		chain_free(page->of);
-		page_free(page);
-	}
-	walk->ask->requests = pages_free(walk->pages);
-	free(walk->first);
-	drop_chains(walk);
-}
-
-int walk_all(struct walk *walk, struct err *err)
-{
-	const struct listed_ask *ask = walk->ask;
-	int r = pages_new(ask->name, walk->auth, walk->refused, ask->settings, ask->remote,
-			  &walk->pages, err);
-
-	if (r < 0) {
-		chain_free(walk->chains);
-		return r;
-	}
-	while (r == 0) {
-		SCOPE(page_release) struct page *page = NULL;
-
-		r = ask_chains(walk, err);
-		page = r == 0 ? pages_next(walk->pages) : NULL;
-		if (!page)
-			break;
-		r = take_next(walk, page, err);
-	}
-	forget_chains(walk);
-	return r;
-}
-
 /* --- the place -------------------------------------------------------------------------------- */
 
 static int list_bucket(const struct listed_place *place, const char *prefix, struct listed_ask *ask,
@@ -513,7 +340,7 @@ static int list_bucket(const struct listed_place *place, const char *prefix, str
 {
 	struct walk walk = {.ask = ask,
 			    .auth = place->auth,
-			    .above = prefix,
+			    .folder = prefix,
 			    .ordered = ask->split,
 			    .make = make_query,
 			    .turn = turn_bucket,

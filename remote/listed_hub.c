@@ -15,7 +15,7 @@ static int take_file(struct walk *walk, char *const *texts, struct err *err)
 
 	if (strlen(path) > BOUND_NAME)
 		return walk_refuse_long(err);
-	if (strncmp(path, walk->above, strlen(walk->above)) != 0)
+	if (strncmp(path, walk->folder, strlen(walk->folder)) != 0)
 		return walk_refuse_other(err);
 	if (oid && asprintf(&tag, "\"%s\"", oid) < 0) {
 		tag = NULL;
@@ -66,9 +66,9 @@ static int next_of(const char *headers, char **ret, struct err *err)
 }
 
 /* All pages are on one server, as the token is. */
-static int turn_hub(struct walk *walk, struct page *page, struct err *err)
+static int turn_hub(struct walk *walk, struct chain **chain, struct err *err)
 {
-	SCOPE(chain_release) struct chain *chain = page->of;
+	const struct page *page = &(*chain)->page;
 	struct url next SCOPE(url_release) = {0}, own SCOPE(url_release) = {0};
 	SCOPE_FREE char *more = NULL;
 	int r = page->cropped ? walk_refuse_next(err) : take_files(walk, page->body, err);
@@ -80,7 +80,7 @@ static int turn_hub(struct walk *walk, struct page *page, struct err *err)
 	if (url_parse(more, &next) < 0 || url_parse(walk->auth->url, &own) < 0 ||
 	    !url_same_server(&own, &next))
 		return err_set(err, -EPROTO, "the Hub's listing goes on at another server");
-	return walk_again(walk, &chain, &more, err);
+	return walk_again(walk, chain, &more, err);
 }
 
 /* Without a token there may be a password. */
@@ -141,7 +141,7 @@ int listed_hub(const struct listed_place *place, const char *folder, struct list
 {
 	struct walk walk = {.ask = ask,
 			    .auth = place->auth,
-			    .above = folder,
+			    .folder = folder,
 			    .make = take_url,
 			    .turn = turn_hub,
 			    .refused = refuse_hub};
@@ -151,6 +151,6 @@ int listed_hub(const struct listed_place *place, const char *folder, struct list
 		r = make_listing_url(&place->hub, folder, &walk.chains->next);
 	if (r == 0)
 		return walk_all(&walk, err);
-	chain_free(walk.chains);
+	walk_drop(&walk);
 	return r;
 }

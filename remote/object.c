@@ -7,7 +7,6 @@
 #include "remote/url.h"
 #include <string.h>
 #include <strings.h>
-#include <xxhash.h>
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
@@ -141,13 +140,7 @@ static struct http_verdict ask_again(struct object_read *read, const struct http
 	waited = (now - read->failed) / CLOCK_SECOND;
 	if (waited >= most)
 		return fail_read(read, rule->error);
-	/* The clock is random enough: no two fail in the same nanosecond. */
-	return (struct http_verdict){.again = true,
-				     .overloaded = rule->overloaded,
-				     .pause_ns =
-					     retry_pause(++read->tries, rule->overloaded,
-							 min(outcome->retry_after, most - waited),
-							 XXH3_64bits(&now, sizeof(now)))};
+	return retry_verdict(rule, outcome, ++read->tries, most - waited);
 }
 
 /* From now on the redirect is asked, which the object takes over; NULL: its own URL. */

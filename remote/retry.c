@@ -133,6 +133,19 @@ uint64_t retry_pause(unsigned tries, bool overloaded, uint64_t least, uint64_t r
 	return least * CLOCK_SECOND + random % (min(bound, PAUSE_MOST) + 1);
 }
 
+/* The clock is random enough: no two fail in the same nanosecond. */
+struct http_verdict retry_verdict(const struct retry_rule *rule, const struct http_outcome *outcome,
+				  unsigned tries, uint64_t left)
+{
+	uint64_t random = clock_ns() * UINT64_C(0x9e3779b97f4a7c15) >> 20;
+	uint64_t least = min(outcome->retry_after, left);
+
+	return (struct http_verdict){.again = true,
+				     .overloaded = rule->overloaded,
+				     .pause_ns =
+					     retry_pause(tries, rule->overloaded, least, random)};
+}
+
 /* --- ranges ----------------------------------------------------------------------------------- */
 
 bool retry_etag_is_strong(const char *etag)

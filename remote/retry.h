@@ -1,6 +1,6 @@
 /* What to do after a request: take the answer, ask again after a pause, ask elsewhere, or fail.
  *
- * foldfs-remote(7) has the same table. Pure. */
+ * foldfs-remote(7) has the same table. Pure, but for retry_verdict(), which looks at the clock. */
 #pragma once
 
 #include "base/err.h"
@@ -38,6 +38,10 @@ void retry_explain(const struct retry_rule *rule, const struct http_outcome *out
  * random, between 0 and a bound that doubles (full jitter), so that requests that failed together
  * do not come back together. `least`: seconds that the server asked for, which come on top. */
 uint64_t retry_pause(unsigned tries, bool overloaded, uint64_t least, uint64_t random);
+/* To ask again after such a pause; `left`: seconds of patience, which the server does not exceed.
+ */
+struct http_verdict retry_verdict(const struct retry_rule *rule, const struct http_outcome *outcome,
+				  unsigned tries, uint64_t left);
 
 /* What a range must be. */
 struct retry_range {

@@ -26,40 +26,26 @@ static void fetching_release(struct fetching *fetching)
 	buf_release(&fetching->body);
 }
 
-static size_t most_body(const struct fetch *request)
-{
-	return request->most ? request->most : BOUND_ANSWER;
-}
-
 static size_t keep_body(char *data, size_t size, size_t count, void *context)
 {
 	struct fetching *fetching = context;
 
 	(void)size; /* 1 */
-	if (fetching->body.len + count > most_body(fetching->request))
+	if (fetching->body.len + count > BOUND_ANSWER)
 		fetching->error = -EMSGSIZE;
 	else
 		fetching->error = buf_add(&fetching->body, data, count);
 	return fetching->error ? 0 : count;
 }
 
-static size_t keep_header(char *data, size_t size, size_t count, void *context)
+static size_t count_header(char *data, size_t size, size_t count, void *context)
 {
 	struct fetching *fetching = context;
-	struct buf *to = fetching->request->ret_headers;
 
+	(void)data;
 	(void)size; /* 1 */
 	fetching->header_bytes += count;
-	if (fetching->header_bytes > BOUND_HEADERS)
-		return 0;
-	if (!to)
-		return count;
-	if (count > 5 && memcmp(data, "HTTP/", 5) == 0)
-		to->len = 0; /* those before were a proxy's */
-	fetching->error = buf_add(to, data, count);
-	if (!fetching->error && buf_add(to, "", 1) == 0)
-		to->len--;
-	return fetching->error ? 0 : count;
+	return fetching->header_bytes > BOUND_HEADERS ? 0 : count;
 }
 
 static int look_whether_to_stop(void *context, curl_off_t to_get, curl_off_t got,
@@ -67,10 +53,7 @@ static int look_whether_to_stop(void *context, curl_off_t to_get, curl_off_t got
 {
 	const atomic_bool *stops = context;
 
-	(void)to_get;
-	(void)got;
-	(void)to_send;
-	(void)sent;
+	(void)to_get, (void)got, (void)to_send, (void)sent;
 	return stops && atomic_load(stops);
 }
 
@@ -94,7 +77,7 @@ static void set_up_fetch(struct fetching *fetching)
 	set(easy, CURLOPT_HTTPHEADER, fetching->headers);
 	set(easy, CURLOPT_WRITEFUNCTION, keep_body);
 	set(easy, CURLOPT_WRITEDATA, fetching);
-	set(easy, CURLOPT_HEADERFUNCTION, keep_header);
+	set(easy, CURLOPT_HEADERFUNCTION, count_header);
 	set(easy, CURLOPT_HEADERDATA, fetching);
 	set(easy, CURLOPT_ERRORBUFFER, fetching->reason);
 	set(easy, CURLOPT_XFERINFOFUNCTION, look_whether_to_stop);
@@ -117,7 +100,7 @@ static int fail_fetch(const struct fetching *fetching, CURLcode code, struct err
 			       (unsigned)(BOUND_HEADERS / KIB));
 	if (fetching->error == -EMSGSIZE)
 		return err_set(err, -EMSGSIZE, "the answer has over %u KiB",
-			       (unsigned)(most_body(fetching->request) / KIB));
+			       (unsigned)(BOUND_ANSWER / KIB));
 	if (fetching->error || code == CURLE_OUT_OF_MEMORY)
 		return -ENOMEM;
 	if (code == CURLE_ABORTED_BY_CALLBACK)

@@ -1,4 +1,4 @@
-/* One short HTTP request that waits for its answer: for credentials, and for listings. */
+/* One short HTTP request that waits for its answer: for credentials. */
 #pragma once
 
 #include "base/buf.h"
@@ -13,15 +13,11 @@ struct fetch {
 	const char *body;	   /* NULL: none */
 	unsigned timeout_ms;	   /* for the whole request */
 	bool direct; /* without a proxy: for metadata services; to this machine always */
-	size_t most; /* bytes of the body; 0: BOUND_ANSWER */
-	struct buf
-		*ret_headers; /* gets the lines of the answer's headers; NULL: nobody wants them */
 	const atomic_bool *stops; /* once true, it ends within some seconds; NULL: never */
 	const struct remote_settings *settings;
 };
 
 /* Any status is a success. Returns 0, -ENOSYS (no libcurl), -ENOMEM, -EMSGSIZE (the answer is
- * longer than remote/bounds.h or `most` says), -ETIMEDOUT,
- * -ECANCELED or -EIO (the server cannot be reached). The body replaces what ret_body had, and ends
+ * longer than remote/bounds.h says), -ETIMEDOUT, -ECANCELED or -EIO (the server cannot be reached). The body replaces what ret_body had, and ends
  * with a NUL that len does not count. */
 int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_body, struct err *err);

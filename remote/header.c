@@ -1,7 +1,8 @@
 #include "remote/header.h"
 #include "base/buf.h"
 #include "base/scope.h"
-#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -46,44 +47,23 @@ bool header_find(const char *headers, const char *name, char *buf, size_t size)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-/* Reads a number, and moves on to what follows it. Numbers beyond an off_t are refused. */
-static bool take_number(const char **text, uint64_t *ret)
-{
-	uint64_t number = 0;
-
-	if (!isdigit((unsigned char)**text))
-		return false;
-	for (; isdigit((unsigned char)**text); ++*text) {
-		if (number > INT64_MAX / 10 - 1)
-			return false;
-		number = number * 10 + (uint64_t)(**text - '0');
-	}
-	*ret = number;
-	return true;
-}
-
-static bool take_char(const char **text, char c)
-{
-	if (**text != c)
-		return false;
-	++*text;
-	return true;
-}
-
+/* Numbers of 18 digits fit into an off_t. */
 bool content_range_parse(const char *value, struct content_range *ret)
 {
-	struct content_range range = {0};
+	char first[19], last[19], total[19];
+	struct content_range range;
+	int end = 0;
 
 	if (strncasecmp(value, "bytes ", 6) != 0)
 		return false;
 	value += 6;
-	range.none = take_char(&value, '*');
-	if (!range.none && !(take_number(&value, &range.first) && take_char(&value, '-') &&
-			     take_number(&value, &range.last)))
+	if (sscanf(value, "%18[0-9]-%18[0-9]/%18[0-9]%n", first, last, total, &end) != 3 ||
+	    value[end])
 		return false;
-	if (!take_char(&value, '/') || !take_number(&value, &range.total) || *value)
-		return false;
-	if (!range.none && (range.last < range.first || range.last >= range.total))
+	range = (struct content_range){.first = strtoull(first, NULL, 10),
+				       .last = strtoull(last, NULL, 10),
+				       .total = strtoull(total, NULL, 10)};
+	if (range.last < range.first || range.last >= range.total)
 		return false;
 	*ret = range;
 	return true;

@@ -22,7 +22,6 @@ uint64_t header_time(const char *date);
 
 /* What "bytes 0-65535/1234567" says. */
 struct content_range {
-	bool none;	      /* "bytes *", then the total: the range begins beyond the end */
 	uint64_t first, last; /* bytes */
 	uint64_t total;	      /* of the object */
 };

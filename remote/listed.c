@@ -100,11 +100,7 @@ static int take_text(const struct keys *keys, const char *block, const char *nam
 		return r;
 	if (keys->encoded && !decode_key(text))
 		*text = '\0';
-	if (strlen(text) > BOUND_NAME)
-		return walk_refuse_long(err);
-	if (*text && strncmp(text, keys->chain->prefix, strlen(keys->chain->prefix)) != 0)
-		return walk_refuse_other(err);
-	r = walk_note(keys->walk, text);
+	r = walk_note(keys->walk, text, keys->chain->prefix, err);
 	if (r == 0)
 		*ret = steal_ptr(&text);
 	return r;
@@ -339,7 +335,7 @@ static int list_bucket(const struct listed_place *place, const char *prefix, str
 		       struct err *err)
 {
 	struct walk walk = {.ask = ask,
-			    .auth = place->auth,
+			    .place = place,
 			    .folder = prefix,
 			    .ordered = ask->split,
 			    .make = make_query,
@@ -361,7 +357,11 @@ int listed_open(const char *name, const struct remote_settings *settings,
 		credentials_fetch_fn *fetch_from, struct remote *remote, struct listed_place *ret,
 		struct err *err)
 {
-	struct listed_place place = {.of_hub = name_has_scheme(name, "hf"), .path = s3_key(name)};
+	struct listed_place place = {.name = name,
+				     .settings = settings,
+				     .remote = remote,
+				     .of_hub = name_has_scheme(name, "hf"),
+				     .path = s3_key(name)};
 	SCOPE_FREE char *bucket = NULL;
 	int r = place.of_hub ? hub_parse(name, &place.hub, err) : 0;
 

@@ -16,8 +16,11 @@
 /* Where files are listed: a bucket, or a dataset of the Hub. */
 struct listed_place {
 	struct object_auth *auth; /* of all that is there: its URL is what theirs begin with */
-	int root;		  /* bytes of the name, without the '/' behind it */
-	const char *path;	  /* what the name has below that; "": nothing */
+	const char *name;	  /* it was opened by, also for notices */
+	const struct remote_settings *settings;
+	struct remote *remote;
+	int root;	  /* bytes of the name, without the '/' behind it */
+	const char *path; /* what the name has below that; "": nothing */
 	bool of_hub;
 	struct hub_name hub; /* the name, if it is of the Hub */
 };
@@ -41,9 +44,6 @@ struct listed {
 typedef int listed_fn(void *context, const struct listed *listed, struct err *err);
 
 struct listed_ask {
-	const char *name; /* in notices */
-	const struct remote_settings *settings;
-	struct remote *remote;
 	unsigned pages; /* at most */
 	bool split;
 	listed_fn *found;

@@ -12,19 +12,16 @@ static int take_file(struct walk *walk, char *const *texts, struct err *err)
 	SCOPE_FREE char *tag = NULL;
 	const char *path = texts[1], *oid = texts[4] ?: texts[3];
 	struct listed listed = {.path = path, .tag = ""};
+	int r = walk_note(walk, path, walk->folder, err);
 
-	if (strlen(path) > BOUND_NAME)
-		return walk_refuse_long(err);
-	if (strncmp(path, walk->folder, strlen(walk->folder)) != 0)
-		return walk_refuse_other(err);
+	if (r < 0)
+		return r;
 	if (oid && asprintf(&tag, "\"%s\"", oid) < 0) {
 		tag = NULL;
 		return -ENOMEM;
 	}
 	listed.size = texts[2] ? strtoull(texts[2], NULL, 10) : 0;
 	listed.tag = tag ?: "";
-	if (walk_note(walk, path) < 0)
-		return -ENOMEM;
 	return walk->ask->found(walk->ask->context, &listed, err);
 }
 
@@ -77,7 +74,7 @@ static int turn_hub(struct walk *walk, struct chain **chain, struct err *err)
 		r = next_of(page->headers, &more, err);
 	if (r != 0)
 		return r == 1 ? 0 : r;
-	if (url_parse(more, &next) < 0 || url_parse(walk->auth->url, &own) < 0 ||
+	if (url_parse(more, &next) < 0 || url_parse(walk->place->auth->url, &own) < 0 ||
 	    !url_same_server(&own, &next))
 		return err_set(err, -EPROTO, "the Hub's listing goes on at another server");
 	return walk_again(walk, chain, &more, err);
@@ -140,7 +137,7 @@ int listed_hub(const struct listed_place *place, const char *folder, struct list
 	       struct err *err)
 {
 	struct walk walk = {.ask = ask,
-			    .auth = place->auth,
+			    .place = place,
 			    .folder = folder,
 			    .make = take_url,
 			    .turn = turn_hub,

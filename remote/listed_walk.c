@@ -62,7 +62,7 @@ static int page_prepare(struct http_transfer *transfer, struct http_message *ret
 	struct page *page = &chain->page;
 
 	transfer->got = 0;
-	page->error = ask_for_page(page, chain->walk->auth, ret);
+	page->error = ask_for_page(page, chain->walk->place->auth, ret);
 	if (page->error == 0 && !page->begun)
 		page->begun = clock_ns();
 	return page->error;
@@ -117,7 +117,7 @@ static struct http_verdict take_page(struct chain *chain, const struct http_outc
 static struct http_verdict take_refusal(struct chain *chain, const struct http_outcome *outcome)
 {
 	struct page *page = &chain->page;
-	struct object_auth *auth = chain->walk->auth;
+	struct object_auth *auth = chain->walk->place->auth;
 	int r = 0;
 
 	if (page->moves == auth->moves) {
@@ -146,7 +146,7 @@ static struct http_verdict page_finished(struct http_transfer *transfer,
 	if (answered && outcome->answer.status == 200)
 		return take_page(chain, outcome);
 	waited = (clock_ns() - page->begun) / CLOCK_SECOND;
-	retry_explain(rule, outcome, chain->walk->auth->elsewhere, &why);
+	retry_explain(rule, outcome, chain->walk->place->auth->elsewhere, &why);
 	if (rule->action == RETRY_AGAIN && waited < most) {
 		outage_notice_failed(notice, why.text, most);
 		return retry_verdict(rule, outcome, ++page->tries, most - waited);
@@ -203,18 +203,13 @@ int walk_refuse_next(struct err *err)
 		       (unsigned)(BOUND_NEXT / KIB));
 }
 
-int walk_refuse_long(struct err *err)
+int walk_note(struct walk *walk, const char *name, const char *above, struct err *err)
 {
-	return err_set(err, -E2BIG, "it has a name of over %u KiB", (unsigned)(BOUND_NAME / KIB));
-}
-
-int walk_refuse_other(struct err *err)
-{
-	return err_set(err, -EPROTO, "its listing has what was not asked for");
-}
-
-int walk_note(struct walk *walk, const char *name)
-{
+	if (strlen(name) > BOUND_NAME)
+		return err_set(err, -E2BIG, "it has a name of over %u KiB",
+			       (unsigned)(BOUND_NAME / KIB));
+	if (*name && strncmp(name, above, strlen(above)) != 0)
+		return err_set(err, -EPROTO, "its listing has what was not asked for");
 	if (!walk->first && *name)
 		walk->first = strdup(name);
 	return walk->first || !*name ? 0 : -ENOMEM;
@@ -311,7 +306,7 @@ static void end_walk(struct walk *walk)
 	while ((chain = next_page(walk)))
 		chain_free(chain);
 	walk->ask->requests = stats.requests;
-	remote_client_free(walk->ask->remote, walk->notice.client);
+	remote_client_free(walk->place->remote, walk->notice.client);
 	walk_drop(walk);
 	free(walk->first);
 	pthread_cond_destroy(&walk->more);
@@ -320,15 +315,15 @@ static void end_walk(struct walk *walk)
 
 int walk_all(struct walk *walk, struct err *err)
 {
-	const struct listed_ask *ask = walk->ask;
+	const struct listed_place *place = walk->place;
 	struct chain *chain;
 	int r;
 
-	walk->notice = (struct outage_notice){.shown = ask->name, .settings = ask->settings};
+	walk->notice = (struct outage_notice){.shown = place->name, .settings = place->settings};
 	pthread_mutex_init(&walk->lock, NULL);
 	pthread_cond_init(&walk->more, NULL);
-	r = remote_client_new(ask->remote, ask->settings, walk->auth->url, &walk->notice.client,
-			      err);
+	r = remote_client_new(place->remote, place->settings, place->auth->url,
+			      &walk->notice.client, err);
 	while (r == 0) {
 		r = ask_chains(walk, err);
 		chain = r == 0 ? next_page(walk) : NULL;

@@ -44,11 +44,11 @@ struct chain {
 
 struct walk {
 	struct listed_ask *ask;
-	struct object_auth *auth;
+	const struct listed_place *place;
 	const char *folder; /* that is listed */
 	bool ordered;	    /* by ranges of keys */
-	/* What is asked for the next page of a chain: a URL of the server of `auth`, or a query,
-	 * with its '?', for the URL of `auth`. The text is from malloc. Returns 0 or -ENOMEM. */
+	/* What is asked for the next page of a chain: a URL of the server, or a query, with its
+	 * '?', for the URL of the place. The text is from malloc. Returns 0 or -ENOMEM. */
 	int (*make)(struct chain *chain, char **ret);
 	/* Takes a page. The chain is freed, unless walk_again() puts it back. */
 	int (*turn)(struct walk *walk, struct chain **chain, struct err *err);
@@ -69,18 +69,17 @@ struct walk {
 /* Adds a chain like this one, whose texts are copied, NULL as ""; its prefix is so many bytes of
  * that. Returns 0 or -ENOMEM. */
 int walk_add(struct walk *walk, const struct chain *like, size_t prefix_len);
-/* The page has this name. Returns 0 or -ENOMEM. */
-int walk_note(struct walk *walk, const char *name);
+/* The page has this name, which must begin so, unless it is "". Returns 0, -E2BIG (it is too long),
+ * -EPROTO (it is elsewhere) or -ENOMEM. */
+int walk_note(struct walk *walk, const char *name, const char *above, struct err *err);
 /* Puts back the chain, whose next page is `next`, which is taken over; the one before is freed.
  * Returns 0, -EPROTO (it leads in a circle) or -ENOMEM. */
 int walk_again(struct walk *walk, struct chain **chain, char **next, struct err *err);
 /* Forgets all chains that wait. */
 void walk_drop(struct walk *walk);
 
-/* What a server sends is not taken. */
+/* What names the next page is too long. */
 int walk_refuse_next(struct err *err);
-int walk_refuse_long(struct err *err);
-int walk_refuse_other(struct err *err);
 
 /* Takes the pages of all chains, and of those that are added. Returns as listed_all(). */
 int walk_all(struct walk *walk, struct err *err);

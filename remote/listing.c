@@ -151,11 +151,11 @@ static int find_listed(struct listing *listing, const struct listed_place *place
 	int r = above ? listed_all(place, above, ask, &reason) : -ENOMEM;
 
 	if (r < 0)
-		return err_set(err, r, "%s: %s", ask->name, err_text(&reason, r));
+		return err_set(err, r, "%s: %s", place->name, err_text(&reason, r));
 	if (!*place->path)
 		return choose_kind(listing, err);
 	return listing->found->len ? 0
-				   : err_set(err, -ENOENT, "'%s' matches no %s", ask->name,
+				   : err_set(err, -ENOENT, "'%s' matches no %s", place->name,
 					     place->of_hub ? "file" : "object");
 }
 
@@ -164,12 +164,7 @@ int listing_find(const char *name, const struct remote_settings *settings,
 		 struct err *err)
 {
 	struct listing listing = {.name = name, .found = ret};
-	struct listed_ask ask = {.name = name,
-				 .settings = settings,
-				 .remote = remote,
-				 .pages = BOUND_PAGES,
-				 .found = take_path,
-				 .context = &listing};
+	struct listed_ask ask = {.pages = BOUND_PAGES, .found = take_path, .context = &listing};
 	struct listed_place place;
 	struct err reason = {0};
 	int r = listed_open(name, settings, fetch_from, remote, &place, &reason);

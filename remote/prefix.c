@@ -18,8 +18,6 @@ struct prefix {
 	char *name;		/* with its '/' */
 	/* Used by the thread of transfers alone while something is under way. */
 	struct listed_place place;
-	const struct remote_settings *settings;
-	struct remote *remote;
 	struct object_group *group;
 	uint64_t listed; /* requests of its listing */
 
@@ -67,10 +65,7 @@ static int prefix_list(struct members *members, member_found_fn *found, void *ar
 {
 	struct prefix *prefix = prefix_of(members);
 	struct finding finding = {.prefix = prefix, .found = found, .arg = arg};
-	struct listed_ask ask = {.name = prefix->name,
-				 .settings = prefix->settings,
-				 .remote = prefix->remote,
-				 .pages = BOUND_OBJECT_PAGES,
+	struct listed_ask ask = {.pages = BOUND_OBJECT_PAGES,
 				 .split = true,
 				 .found = take_member,
 				 .context = &finding};
@@ -113,8 +108,8 @@ static void note_loss(struct reading *reading, int error)
 	if (more)
 		buf_addf(&line, ", and %u more before", more);
 	buf_addf(&line, ": %s", err_text(&reading->object->why, error));
-	if (prefix->settings->notice && buf_error(&line) == 0)
-		prefix->settings->notice(line.data);
+	if (prefix->place.settings->notice && buf_error(&line) == 0)
+		prefix->place.settings->notice(line.data);
 }
 
 static void reading_done(void *arg, int64_t result)
@@ -254,14 +249,14 @@ static int find_prefix_place(struct prefix *prefix)
 	return r;
 }
 
-static int open_parts(struct prefix *prefix, struct err *err)
+static int open_parts(struct prefix *prefix, const struct remote_settings *settings,
+		      struct remote *remote, struct err *err)
 {
-	int r = listed_open(prefix->name, prefix->settings, fetch, prefix->remote, &prefix->place,
-			    err);
+	int r = listed_open(prefix->name, settings, fetch, remote, &prefix->place, err);
 
 	if (r == 0)
-		r = object_group_new(prefix->name, prefix->place.auth->url, prefix->settings,
-				     prefix->remote, &prefix->group, err);
+		r = object_group_new(prefix->name, prefix->place.auth->url, settings, remote,
+				     &prefix->group, err);
 	if (r == 0)
 		r = find_prefix_place(prefix);
 	if (r == 0)
@@ -284,11 +279,9 @@ int prefix_open(const char *name, const struct remote_settings *settings, struct
 	if (!prefix)
 		return -ENOMEM;
 	prefix->members = (struct members){.ops = &prefix_ops, .direct = true};
-	prefix->settings = settings;
-	prefix->remote = remote;
 	pthread_mutex_init(&prefix->lock, NULL);
 	prefix->name = strdup(name);
-	r = prefix->name ? open_parts(prefix, err) : -ENOMEM;
+	r = prefix->name ? open_parts(prefix, settings, remote, err) : -ENOMEM;
 	if (r < 0) {
 		prefix_free(&prefix->members);
 		return r;

@@ -176,8 +176,6 @@ static bool is_as_asked(const struct content_range *range, const struct retry_ra
 {
 	uint64_t len = asked->len, first = asked->first;
 
-	if (range->none)
-		return false;
 	if (asked->suffix)
 		first = sub_sat(range->total, len);
 	else if (first >= range->total)

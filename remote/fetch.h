@@ -18,6 +18,6 @@ struct fetch {
 };
 
 /* Any status is a success. Returns 0, -ENOSYS (no libcurl), -ENOMEM, -EMSGSIZE (the answer is
- * longer than remote/bounds.h says), -ETIMEDOUT, -ECANCELED or -EIO (the server cannot be reached). The body replaces what ret_body had, and ends
- * with a NUL that len does not count. */
+ * longer than remote/bounds.h says), -ETIMEDOUT, -ECANCELED or -EIO (the server cannot be reached).
+ * The body replaces what ret_body had, and ends with a NUL that len does not count. */
 int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_body, struct err *err);

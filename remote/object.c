@@ -267,7 +267,7 @@ static struct http_verdict take_range(struct object_read *read, const struct htt
 	if (object->tags.head_len == 0 && !read->range.suffix && read->range.first == 0 &&
 	    read->count == 1 && read->iov->iov_base && got >= wanted)
 		object_tags_see(&object->tags, read->iov->iov_base, wanted);
-	return end_read(read, (int64_t)got);
+	return end_read(read, got < read->range.len && !read->range.some ? -ENODATA : (int64_t)got);
 }
 
 static struct http_verdict read_finished(struct http_transfer *transfer,

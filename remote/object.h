@@ -73,11 +73,13 @@ struct object {
 	char path[];	/* behind the URL of `auth` */
 };
 
-/* Called once, in the thread of transfers or the caller's. `result`: bytes read, or -errno. */
+/* Called once, in the thread of transfers or the caller's. `result`: bytes read, or -errno;
+ * -ENODATA: the object ends before. */
 typedef void object_done_fn(void *arg, int64_t result);
 
 struct object_range {
-	uint64_t first, len;	  /* cut where the object ends */
+	uint64_t first, len;
+	bool some;		  /* fewer bytes, where the object ends, are no error */
 	bool suffix;		  /* the last `len` bytes of the object, or all of it, instead */
 	const atomic_bool *ahead; /* nobody waits for it yet; NULL: somebody does */
 };

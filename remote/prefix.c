@@ -81,7 +81,6 @@ static int prefix_list(struct members *members, member_found_fn *found, void *ar
 struct reading {
 	struct prefix *prefix;
 	struct object *object;
-	uint64_t len;
 	reader_done_fn *done;
 	void *arg;
 	char path[];
@@ -118,8 +117,6 @@ static void reading_done(void *arg, int64_t result)
 	reader_done_fn *done = reading->done;
 	void *done_arg = reading->arg;
 
-	if (result >= 0 && (uint64_t)result < reading->len)
-		result = -ENODATA;
 	if (result < 0 && result != -ECANCELED && result != -ESTALE && result != -ENOENT)
 		note_loss(reading, (int)result);
 	object_free(reading->object);
@@ -173,7 +170,6 @@ static void prefix_submit(struct members *members, const struct member *member,
 		done(arg, r);
 		return;
 	}
-	reading->len = range.len;
 	reading->done = done;
 	reading->arg = arg;
 	object_get(reading->object, iov, count, &range, reading_done, reading);

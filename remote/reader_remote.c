@@ -7,23 +7,19 @@
 /* Bytes that all packs of a mount keep; what does not fit is read when it is asked for. */
 #define KEPT_MOST ((uint64_t)512 << 20)
 
-/* Parts of a range that are under way; protected by the reader's lock. */
-struct pending {
-	unsigned parts;
-	int error; /* of the first that failed */
-};
-
-/* Bytes of the object that were read ahead of reader_get(). */
+/* Bytes of the object, which are asked for in parts: for one reader_get(), or ahead of some. All
+ * but the first three is protected by the reader's lock. */
 struct kept {
-	struct kept *next;
-	struct pending pending; /* protected by the reader's lock, as what follows */
-	unsigned takers;	/* how many copy from it, */
-	bool taken;		/* of whom the last one frees it */
-	bool is_end;		/* the beginning or the end of the object, */
-	int64_t came;		/* of which so many bytes came; or -errno */
 	uint64_t offset;
+	char *data;
+	bool is_end; /* the beginning or the end of the object: `len` is what came of it */
 	size_t len;
-	char data[];
+	unsigned parts; /* under way */
+	int error;	/* of the first that failed */
+	struct kept *next;
+	unsigned takers; /* how many copy from it, */
+	bool taken;	 /* of whom the last one frees it */
+	char room[];
 };
 
 struct reader_remote {
@@ -47,67 +43,60 @@ static struct reader_remote *remote_of(struct reader *reader)
 
 struct part {
 	struct reader_remote *remote;
-	struct pending *pending;
+	struct kept *of;
 	struct iovec iov;
-	int64_t *came; /* NULL: all of it must come */
 };
 
-/* Signals under the lock: the waiter may free what is pending right after. */
+/* Signals under the lock: the waiter may free what is kept right after. */
 static void part_done(void *arg, int64_t result)
 {
 	struct part part = *(struct part *)arg;
 
 	free(arg);
 	SCOPE_LOCK(&part.remote->lock);
-	if (part.came)
-		*part.came = result;
-	else if (result >= 0 && (size_t)result < part.iov.iov_len)
-		result = -ENODATA;
-	if (result < 0 && part.pending->error == 0)
-		part.pending->error = (int)result;
-	if (--part.pending->parts == 0)
+	if (part.of->is_end)
+		part.of->len = result < 0 ? 0 : (size_t)result;
+	if (result < 0 && part.of->error == 0)
+		part.of->error = (int)result;
+	if (--part.of->parts == 0)
 		pthread_cond_broadcast(&part.remote->come);
 }
 
-/* `came`: as in struct part. */
-static void ask_for_part(struct reader_remote *remote, struct pending *pending, char *buf,
-			 const struct object_range *range, int64_t *came)
+static void ask_for_part(struct reader_remote *remote, struct kept *of, char *buf,
+			 const struct object_range *range)
 {
 	struct part *part = malloc(sizeof(*part));
 
 	pthread_mutex_lock(&remote->lock);
 	if (part)
-		pending->parts++;
+		of->parts++;
 	else
-		pending->error = -ENOMEM;
+		of->error = -ENOMEM;
 	pthread_mutex_unlock(&remote->lock);
 	if (!part)
 		return;
-	*part = (struct part){.remote = remote,
-			      .pending = pending,
-			      .iov = {.iov_base = buf, .iov_len = range->len},
-			      .came = came};
+	*part = (struct part){
+		.remote = remote, .of = of, .iov = {.iov_base = buf, .iov_len = range->len}};
 	object_get(remote->object, &part->iov, 1, range, part_done, part);
 }
 
 /* All parts are asked for together. */
-static void ask_for_range(struct reader_remote *remote, struct pending *pending, char *buf,
-			  size_t len, uint64_t offset)
+static void ask_for_all(struct reader_remote *remote, struct kept *kept)
 {
-	for (size_t at = 0; at < len; at += REMOTE_PART) {
-		const struct object_range range = {.first = offset + at,
-						   .len = min(len - at, REMOTE_PART)};
+	for (size_t at = 0; at < kept->len; at += REMOTE_PART) {
+		const struct object_range range = {.first = kept->offset + at,
+						   .len = min(kept->len - at, REMOTE_PART)};
 
-		ask_for_part(remote, pending, buf + at, &range, NULL);
+		ask_for_part(remote, kept, kept->data + at, &range);
 	}
 }
 
 /* Returns 0 or -errno. Called with the lock held. */
-static int await(struct reader_remote *remote, const struct pending *pending)
+static int await(struct reader_remote *remote, const struct kept *kept)
 {
-	while (pending->parts > 0)
+	while (kept->parts > 0)
 		pthread_cond_wait(&remote->come, &remote->lock);
-	return pending->error;
+	return kept->error;
 }
 
 /* --- what is kept ----------------------------------------------------------------------------- */
@@ -118,7 +107,7 @@ static struct kept *kept_new(uint64_t offset, size_t len)
 	struct kept *kept = malloc(sizeof(*kept) + len);
 
 	if (kept)
-		*kept = (struct kept){.offset = offset, .len = len};
+		*kept = (struct kept){.offset = offset, .data = kept->room, .len = len};
 	return kept;
 }
 
@@ -171,7 +160,7 @@ static int get_kept(struct reader_remote *remote, char *buf, size_t len, uint64_
 	if (!kept)
 		return -ECANCELED;
 	kept->takers++;
-	r = await(remote, &kept->pending);
+	r = await(remote, kept);
 	pthread_mutex_unlock(&remote->lock);
 	if (r == 0)
 		memcpy(buf, kept->data + (offset - kept->offset), len);
@@ -194,7 +183,7 @@ static void forget_kept(struct reader_remote *remote, bool ends_only)
 		if (ends_only && !kept->is_end)
 			continue;
 		unlink_kept(remote, kept);
-		await(remote, &kept->pending);
+		await(remote, kept);
 		free_taken(kept);
 	}
 }
@@ -237,7 +226,6 @@ static int remote_prepare(struct reader *reader, enum reader_io io)
 struct submitted {
 	struct reader *reader;
 	struct reader_request *request;
-	uint64_t len;
 };
 
 static void submitted_done(void *arg, int64_t result)
@@ -246,8 +234,6 @@ static void submitted_done(void *arg, int64_t result)
 	struct reader *reader = submitted->reader;
 	struct reader_request *request = submitted->request;
 
-	if (result >= 0 && (uint64_t)result < submitted->len)
-		result = -ENODATA;
 	free(submitted);
 	if (result < 0) {
 		atomic_fetch_add_explicit(&reader->errors, 1, memory_order_relaxed);
@@ -273,7 +259,7 @@ static void remote_submit(struct reader *reader, struct reader_request *request)
 		request->done(request->arg, submitted ? -ENODATA : -ENOMEM);
 		return;
 	}
-	*submitted = (struct submitted){.reader = reader, .request = request, .len = range.len};
+	*submitted = (struct submitted){.reader = reader, .request = request};
 	object_get(remote->object, request->iov, request->count, &range, submitted_done, submitted);
 }
 
@@ -289,7 +275,7 @@ static ssize_t remote_get(struct reader *reader, void *buf, size_t len, uint64_t
 {
 	struct reader_remote *remote = remote_of(reader);
 	uint64_t size = object_size(remote->object);
-	struct pending pending = {0};
+	struct kept mine = {.offset = offset, .data = buf};
 	int r;
 
 	if (offset >= size)
@@ -298,9 +284,10 @@ static ssize_t remote_get(struct reader *reader, void *buf, size_t len, uint64_t
 		len = (size_t)(size - offset);
 	r = get_kept(remote, buf, len, offset);
 	if (r == -ECANCELED) {
-		ask_for_range(remote, &pending, buf, len, offset);
+		mine.len = len;
+		ask_for_all(remote, &mine);
 		SCOPE_LOCK(&remote->lock);
-		r = await(remote, &pending);
+		r = await(remote, &mine);
 	}
 	return r < 0 ? r : (ssize_t)len;
 }
@@ -323,7 +310,7 @@ static void remote_will_get(struct reader *reader, uint64_t offset, size_t len)
 	kept = kept_new(offset, len);
 	if (!kept)
 		return;
-	ask_for_range(remote, &kept->pending, kept->data, len, offset);
+	ask_for_all(remote, kept);
 	keep(remote, kept);
 }
 
@@ -401,13 +388,13 @@ static const struct reader_ops remote_ops = {
 /* NULL: no memory. */
 static struct kept *ask_for_end(struct reader_remote *remote, size_t len, bool suffix)
 {
-	const struct object_range range = {.len = len, .suffix = suffix};
+	const struct object_range range = {.len = len, .suffix = suffix, .some = true};
 	struct kept *end = kept_new(0, len);
 
 	if (!end)
 		return NULL;
 	end->is_end = true;
-	ask_for_part(remote, &end->pending, end->data, &range, &end->came);
+	ask_for_part(remote, end, end->data, &range);
 	return end;
 }
 
@@ -419,13 +406,12 @@ static int keep_end(struct reader_remote *remote, struct kept *end, bool suffix)
 	if (!end)
 		return -ENOMEM;
 	pthread_mutex_lock(&remote->lock);
-	r = await(remote, &end->pending);
+	r = await(remote, end);
 	pthread_mutex_unlock(&remote->lock);
-	if (r < 0 || end->came == 0) {
+	if (r < 0 || end->len == 0) {
 		free(end);
 		return r;
 	}
-	end->len = (size_t)end->came;
 	end->offset = suffix ? object_size(remote->object) - end->len : 0;
 	keep(remote, end);
 	return 0;

@@ -103,14 +103,14 @@ static int ask_service(const struct credentials_ask *ask, const char *method, co
 		       struct err *err)
 {
 	SCOPE(buf_release) struct buf headers = BUF_INIT;
-	const struct fetch request = {.method = method,
-				      .url = url,
-				      .headers = &headers,
-				      .body = form,
-				      .timeout_ms = timeout_ms,
-				      .direct = !form,
-				      .settings = ask->settings,
-				      .stops = ask->stops};
+	const struct fetch_request request = {.method = method,
+					      .url = url,
+					      .headers = &headers,
+					      .body = form,
+					      .timeout_ms = timeout_ms,
+					      .direct = !form,
+					      .settings = ask->settings,
+					      .stops = ask->stops};
 	unsigned status = 0;
 	int r = -EIO;
 

@@ -32,7 +32,7 @@ struct credentials {
 	char source[96];       /* where they come from: "profile 'here'" */
 };
 
-typedef int credentials_fetch_fn(const struct fetch *request, unsigned *ret_status,
+typedef int credentials_fetch_fn(const struct fetch_request *request, unsigned *ret_status,
 				 struct buf *ret_body, struct err *err);
 
 struct credentials_ask {

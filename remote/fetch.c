@@ -13,7 +13,7 @@ struct fetching {
 	struct buf body;
 	size_t header_bytes;
 	int error; /* why the body was not taken */
-	const struct fetch *request;
+	const struct fetch_request *request;
 	char reason[CURL_ERROR_SIZE];
 };
 
@@ -66,7 +66,7 @@ static bool leads_here(const char *text)
 
 static void set_up_fetch(struct fetching *fetching)
 {
-	const struct fetch *request = fetching->request;
+	const struct fetch_request *request = fetching->request;
 	__typeof__(fetching->curl.easy_setopt) set = fetching->curl.easy_setopt;
 	CURL *easy = fetching->easy;
 
@@ -108,7 +108,8 @@ static int fail_fetch(const struct fetching *fetching, CURLcode code, struct err
 	return err_set(err, code == CURLE_OPERATION_TIMEDOUT ? -ETIMEDOUT : -EIO, "%s", reason);
 }
 
-int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_body, struct err *err)
+int fetch(const struct fetch_request *request, unsigned *ret_status, struct buf *ret_body,
+	  struct err *err)
 {
 	struct fetching fetching SCOPE(fetching_release) = {.request = request};
 	long status = 0;

@@ -6,7 +6,7 @@
 #include "remote/settings.h"
 #include <stdatomic.h>
 
-struct fetch {
+struct fetch_request {
 	const char *method; /* "GET", "PUT", "POST" */
 	const char *url;
 	const struct buf *headers; /* lines "Name: value", each with a NUL at its end; NULL: none */
@@ -20,4 +20,5 @@ struct fetch {
 /* Any status is a success. Returns 0, -ENOSYS (no libcurl), -ENOMEM, -EMSGSIZE (the answer is
  * longer than remote/bounds.h says), -ETIMEDOUT, -ECANCELED or -EIO (the server cannot be reached).
  * The body replaces what ret_body had, and ends with a NUL that len does not count. */
-int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_body, struct err *err);
+int fetch(const struct fetch_request *request, unsigned *ret_status, struct buf *ret_body,
+	  struct err *err);

@@ -256,11 +256,26 @@ static bool is_cancelled(const struct http_transfer *transfer)
 		(transfer->due > clock_ns() || http_is_ahead(transfer)));
 }
 
-static void cancel_under_way(struct http *http, bool all)
+static struct http_transfer *take_cancelled(struct http *http, bool all)
 {
-	for (struct http_slot *slot = http->slots.all; slot; slot = slot->next) {
-		struct http_transfer *transfer = slot->transfer;
+	struct http_transfer **at = &http->waiting, *taken;
 
+	SCOPE_LOCK(&http->lock);
+	while (*at && !all && !is_cancelled(*at))
+		at = &(*at)->next;
+	taken = *at;
+	if (taken)
+		*at = taken->next;
+	return taken;
+}
+
+/* What is under way, and what waits; `all`: not only what is cancelled. */
+static void cancel(struct http *http, bool all)
+{
+	struct http_transfer *transfer;
+
+	for (struct http_slot *slot = http->slots.all; slot; slot = slot->next) {
+		transfer = slot->transfer;
 		if (!transfer || !(all || is_cancelled(transfer)))
 			continue;
 		http->curl.multi_remove_handle(http->multi, slot->easy);
@@ -268,41 +283,20 @@ static void cancel_under_way(struct http *http, bool all)
 		http_slots_put(&http->slots, slot);
 		end_early(http, transfer, HTTP_CANCELLED);
 	}
-}
-
-static void cancel_all(struct http *http, struct http_transfer **list)
-{
-	struct http_transfer *transfer;
-
-	while ((transfer = *list)) {
-		*list = transfer->next;
+	while ((transfer = take_cancelled(http, all)))
 		end_early(http, transfer, HTTP_CANCELLED);
-	}
 }
 
 static void cancel_if_asked(struct http *http)
 {
-	struct http_transfer *cancelled = NULL, **at = &http->waiting;
 	bool asked;
 
 	pthread_mutex_lock(&http->lock);
 	asked = http->cancelling;
 	http->cancelling = false;
-	while (asked && *at) {
-		struct http_transfer *transfer = *at;
-
-		if (is_cancelled(transfer)) {
-			*at = transfer->next;
-			transfer->next = cancelled;
-			cancelled = transfer;
-		} else {
-			at = &transfer->next;
-		}
-	}
 	pthread_mutex_unlock(&http->lock);
-	cancel_all(http, &cancelled);
 	if (asked)
-		cancel_under_way(http, false);
+		cancel(http, false);
 }
 
 /* How long until a pause is over, or libcurl wants to be called. */
@@ -414,8 +408,7 @@ void http_rest(struct http *http)
 	http_wake(http);
 	pthread_mutex_unlock(&http->lock);
 	pthread_join(http->thread, NULL);
-	cancel_under_way(http, true);
-	cancel_all(http, &http->waiting);
+	cancel(http, true);
 	close_all(http);
 	atomic_store(&http->stopping, false);
 	http->cancelling = http->running = false;

@@ -353,9 +353,8 @@ int listed_all(const struct listed_place *place, const char *folder, struct list
 			     : list_bucket(place, folder, ask, err);
 }
 
-int listed_open(const char *name, const struct remote_settings *settings,
-		credentials_fetch_fn *fetch_from, struct remote *remote, struct listed_place *ret,
-		struct err *err)
+int listed_open(const char *name, const struct remote_settings *settings, struct remote *remote,
+		struct listed_place *ret, struct err *err)
 {
 	struct listed_place place = {.name = name,
 				     .settings = settings,
@@ -374,8 +373,7 @@ int listed_open(const char *name, const struct remote_settings *settings,
 	} else {
 		place.root = (int)(place.path - name) - 1;
 		bucket = strndup(name, (size_t)(place.path - name));
-		r = bucket ? s3_auth_new(bucket, settings, fetch_from, remote, &place.auth, err)
-			   : -ENOMEM;
+		r = bucket ? s3_auth_new(bucket, settings, remote, &place.auth, err) : -ENOMEM;
 	}
 	if (r == 0)
 		*ret = place;

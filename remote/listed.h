@@ -26,11 +26,10 @@ struct listed_place {
 };
 
 /* By the name of something there: s3://, gs:// or hf://, which must outlive the place, as settings
- * and `remote`. Asks no other machine yet. `fetch_from` is fetch(), except in tests. Returns 0,
+ * and `remote`. Asks no other machine yet. Returns 0,
  * -EINVAL, or as s3_auth_new() and bearer_new(). */
-int listed_open(const char *name, const struct remote_settings *settings,
-		credentials_fetch_fn *fetch_from, struct remote *remote, struct listed_place *ret,
-		struct err *err);
+int listed_open(const char *name, const struct remote_settings *settings, struct remote *remote,
+		struct listed_place *ret, struct err *err);
 
 struct listed {
 	const char *path; /* from the root of the place; "" if no path has it, as it has a NUL */

@@ -159,15 +159,14 @@ static int find_listed(struct listing *listing, const struct listed_place *place
 					     place->of_hub ? "file" : "object");
 }
 
-int listing_find(const char *name, const struct remote_settings *settings,
-		 credentials_fetch_fn *fetch_from, struct remote *remote, struct buf *ret,
-		 struct err *err)
+int listing_find(const char *name, const struct remote_settings *settings, struct remote *remote,
+		 struct buf *ret, struct err *err)
 {
 	struct listing listing = {.name = name, .found = ret};
 	struct listed_ask ask = {.pages = BOUND_PAGES, .found = take_path, .context = &listing};
 	struct listed_place place;
 	struct err reason = {0};
-	int r = listed_open(name, settings, fetch_from, remote, &place, &reason);
+	int r = listed_open(name, settings, remote, &place, &reason);
 
 	if (r < 0)
 		return err_set(err, r, "%s: %s", name, err_text(&reason, r));

@@ -10,16 +10,16 @@
  * '*' leaves out '/'. A file whose path is the pattern is the only one. */
 #pragma once
 
-#include "remote/credentials.h"
+#include "base/buf.h"
+#include "base/err.h"
 #include "remote/remote.h"
 
 /* Whether the name, of s3://, gs:// or hf://, stands for files that the server must be asked for.
  */
 bool listing_is_pattern(const char *name);
 
-/* Appends the names that it stands for, each with a NUL at its end. `fetch_from` is fetch(), except
- * in tests. Returns 0, -ENOENT (none, or without a pattern files of several kinds), -E2BIG (more
- * than remote/bounds.h says), or why they cannot be listed. */
-int listing_find(const char *name, const struct remote_settings *settings,
-		 credentials_fetch_fn *fetch_from, struct remote *remote, struct buf *ret,
-		 struct err *err);
+/* Appends the names that it stands for, each with a NUL at its end. Returns 0, -ENOENT (none, or
+ * without a pattern files of several kinds), -E2BIG (more than remote/bounds.h says), or why they
+ * cannot be listed. */
+int listing_find(const char *name, const struct remote_settings *settings, struct remote *remote,
+		 struct buf *ret, struct err *err);

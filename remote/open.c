@@ -90,7 +90,7 @@ int name_list(const char *name, const struct remote_settings *settings, struct r
 {
 	if ((!is_in_bucket(name) && !name_has_scheme(name, "hf")) || !listing_is_pattern(name))
 		return 1;
-	return listing_find(name, settings, fetch, remote, ret, err);
+	return listing_find(name, settings, remote, ret, err);
 }
 
 static int open_local_file(const char *path, struct reader **ret, struct err *err)
@@ -111,7 +111,7 @@ static int open_key(const char *name, const struct remote_settings *settings, st
 		    struct object_auth **ret, struct err *err)
 {
 	int scheme = (int)(name_scheme(name) + strlen("://"));
-	int r = s3_auth_new(name, settings, fetch, remote, ret, err);
+	int r = s3_auth_new(name, settings, remote, ret, err);
 
 	if (r < 0 || *s3_key(name))
 		return r;

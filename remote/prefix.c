@@ -248,7 +248,7 @@ static int find_prefix_place(struct prefix *prefix)
 static int open_parts(struct prefix *prefix, const struct remote_settings *settings,
 		      struct remote *remote, struct err *err)
 {
-	int r = listed_open(prefix->name, settings, fetch, remote, &prefix->place, err);
+	int r = listed_open(prefix->name, settings, remote, &prefix->place, err);
 
 	if (r == 0)
 		r = object_group_new(prefix->name, prefix->place.auth->url, settings, remote,

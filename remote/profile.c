@@ -132,32 +132,23 @@ static int load(const char *path, struct buf *text, struct err *err)
 	return 0;
 }
 
-static void ini_free(struct ini *ini)
+static void ini_release(struct ini *ini)
 {
-	if (!ini)
-		return;
 	buf_release(&ini->text);
 	buf_release(&ini->entries);
-	free(ini);
 }
 
 /* A missing file is an empty one. */
-static int ini_open(const char *path, struct ini **ret, struct err *err)
+static int ini_read(struct ini *ini, const char *path, struct err *err)
 {
-	struct ini *ini = calloc(1, sizeof(*ini));
 	struct ini_entry at = {0};
 	struct err reason = {0};
-	int r = ini ? load(path, &ini->text, &reason) : -ENOMEM;
+	int r = load(path, &ini->text, &reason);
 	char *line, *rest = r == 0 ? ini->text.data : NULL;
 
 	while (r == 0 && (line = strsep(&rest, "\n")))
 		r = parse_line(ini, line, &at);
-	if (r < 0) {
-		ini_free(ini);
-		return err_set(err, r, "%s: %s", path, err_text(&reason, r));
-	}
-	*ret = ini;
-	return 0;
+	return r < 0 ? err_set(err, r, "%s: %s", path, err_text(&reason, r)) : 0;
 }
 
 static bool named(const struct ini_entry *entry, const char *name)
@@ -188,7 +179,7 @@ static const char *ini_get(const struct ini *ini, const char *section, const cha
 
 struct profile {
 	char *name, *files;
-	struct ini *credentials, *config;
+	struct ini credentials, config;
 	char *section; /* of the config file */
 };
 
@@ -227,8 +218,8 @@ static int open_files(struct profile *profile, struct err *err)
 						   : strdup("any file, as HOME is not set");
 	if (!profile->files)
 		return -ENOMEM;
-	r = ini_open(credentials, &profile->credentials, err);
-	return r < 0 ? r : ini_open(config, &profile->config, err);
+	r = ini_read(&profile->credentials, credentials, err);
+	return r < 0 ? r : ini_read(&profile->config, config, err);
 }
 
 int profile_open(const char *name, struct profile **ret, struct err *err)
@@ -248,12 +239,12 @@ int profile_open(const char *name, struct profile **ret, struct err *err)
 		return r;
 	/* The section of "default" may also be called "profile default". */
 	plain = strcmp(profile->name, "default") == 0 &&
-		!ini_get(profile->config, "profile default", NULL);
+		!ini_get(&profile->config, "profile default", NULL);
 	profile->section = plain ? strdup(profile->name) : joined("profile", " ", profile->name);
 	if (!profile->section)
 		return -ENOMEM;
-	if (name && !ini_get(profile->credentials, profile->name, NULL) &&
-	    !ini_get(profile->config, profile->section, NULL))
+	if (name && !ini_get(&profile->credentials, profile->name, NULL) &&
+	    !ini_get(&profile->config, profile->section, NULL))
 		return err_set(err, -ENOENT, "there is no profile '%s' in %s", name,
 			       profile->files);
 	*ret = steal_ptr(&profile);
@@ -264,8 +255,8 @@ void profile_free(struct profile *profile)
 {
 	if (!profile)
 		return;
-	ini_free(profile->credentials);
-	ini_free(profile->config);
+	ini_release(&profile->credentials);
+	ini_release(&profile->config);
 	free(profile->name);
 	free(profile->files);
 	free(profile->section);
@@ -284,8 +275,8 @@ const char *profile_files(const struct profile *profile)
 
 const char *profile_get(const struct profile *profile, const char *name)
 {
-	return filled(ini_get(profile->credentials, profile->name, name))
-		       ?: filled(ini_get(profile->config, profile->section, name));
+	return filled(ini_get(&profile->credentials, profile->name, name))
+		       ?: filled(ini_get(&profile->config, profile->section, name));
 }
 
 const char *profile_service(const struct profile *profile, const char *service, const char *name)
@@ -294,7 +285,7 @@ const char *profile_service(const struct profile *profile, const char *service, 
 	SCOPE_FREE char *section = services ? joined("services", " ", services) : NULL;
 	SCOPE_FREE char *nested = joined(service, ".", name);
 
-	return section && nested ? filled(ini_get(profile->config, section, nested)) : NULL;
+	return section && nested ? filled(ini_get(&profile->config, section, nested)) : NULL;
 }
 
 static bool keys_in(const struct ini *file, const char *section, struct profile_keys *ret)
@@ -312,6 +303,6 @@ static bool keys_in(const struct ini *file, const char *section, struct profile_
 
 bool profile_keys(const struct profile *profile, struct profile_keys *ret)
 {
-	return keys_in(profile->credentials, profile->name, ret) ||
-	       keys_in(profile->config, profile->section, ret);
+	return keys_in(&profile->credentials, profile->name, ret) ||
+	       keys_in(&profile->config, profile->section, ret);
 }

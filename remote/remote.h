@@ -11,6 +11,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+struct buf;
+struct fetch_request;
 struct http;
 struct http_client;
 struct reader_remote;
@@ -29,6 +31,9 @@ struct remote {
 	_Atomic uint64_t kept; /* bytes that all readers keep */
 	/* Protected by lock: of s3://, and of gs://; NULL: nobody needs them. */
 	struct s3_keys *keys[2];
+	/* Asks for them; NULL: fetch(), except in tests. */
+	int (*fetch)(const struct fetch_request *request, unsigned *ret_status,
+		     struct buf *ret_body, struct err *err);
 };
 
 #define REMOTE_INIT                               \

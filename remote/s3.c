@@ -386,15 +386,14 @@ static const struct object_auth_ops s3_auth_ops = {
 	.free = s3_auth_free,
 };
 
-int s3_auth_new(const char *name, const struct remote_settings *settings,
-		credentials_fetch_fn *fetch_from, struct remote *remote, struct object_auth **ret,
-		struct err *err)
+int s3_auth_new(const char *name, const struct remote_settings *settings, struct remote *remote,
+		struct object_auth **ret, struct err *err)
 {
 	struct s3_auth *s3 = calloc(1, sizeof(*s3));
 	struct credentials_ask ask = {.google = name_has_scheme(name, "gs"),
 				      .profile = settings->profile,
 				      .settings = settings,
-				      .fetch = fetch_from};
+				      .fetch = remote->fetch ?: fetch};
 	int r;
 
 	if (!s3)

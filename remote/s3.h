@@ -16,11 +16,10 @@
 #include "remote/remote.h"
 
 /* Of one object, or of all of a bucket: s3://BUCKET/. Asks no other machine yet. Settings and
- * `remote` must outlive it. `fetch_from` is fetch(), except
- * in tests. Returns 0, -EINVAL (name or settings are wrong) or what profile_open() returns. */
-int s3_auth_new(const char *name, const struct remote_settings *settings,
-		credentials_fetch_fn *fetch_from, struct remote *remote, struct object_auth **ret,
-		struct err *err);
+ * `remote` must outlive it. Returns 0, -EINVAL (name or settings are wrong) or what profile_open()
+ * returns. */
+int s3_auth_new(const char *name, const struct remote_settings *settings, struct remote *remote,
+		struct object_auth **ret, struct err *err);
 
 /* --- URLs -------------------------------------------------------------------------------------
  *

@@ -46,7 +46,7 @@ static int new_s3(struct remote_settings *settings, bool has_keys, struct remote
 	set_variable("AWS_SHARED_CREDENTIALS_FILE", "/dev/null/none");
 	set_variable("AWS_ACCESS_KEY_ID", "A");
 	set_variable("AWS_SECRET_ACCESS_KEY", "S");
-	r = s3_auth_new("s3://bucket/key", settings, fetch, engine, ret, err);
+	r = s3_auth_new("s3://bucket/key", settings, engine, ret, err);
 	return r == 0 && has_keys ? s3_keys_renew(engine->keys[0], err) : r;
 }
 

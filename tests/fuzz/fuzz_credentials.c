@@ -42,7 +42,7 @@ static int answer(struct buf *ret, size_t skip)
 	return 0;
 }
 
-static int fetched(const struct fetch *request, unsigned *ret_status, struct buf *ret_body,
+static int fetched(const struct fetch_request *request, unsigned *ret_status, struct buf *ret_body,
 		   struct err *err)
 {
 	static const unsigned statuses[] = {200, 404, 401, 403, 500, 400};

@@ -28,7 +28,7 @@
 
 static const char *const *expected;
 
-static int answer(const struct fetch *request, unsigned *ret_status, struct buf *ret_body,
+static int answer(const struct fetch_request *request, unsigned *ret_status, struct buf *ret_body,
 		  struct err *err)
 {
 	const char *next = *expected, *header = request->headers->data;

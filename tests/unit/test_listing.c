@@ -78,7 +78,7 @@ static int list(const char *name, struct buf *ret, struct err *err)
 	*said = '\0';
 	*err = (struct err){0};
 	assert_true(listing_is_pattern(name));
-	r = listing_find(name, &settings, fetch, &engine, ret, err);
+	r = listing_find(name, &settings, &engine, ret, err);
 	server_stop(http);
 	return r;
 }

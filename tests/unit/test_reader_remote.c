@@ -569,11 +569,11 @@ TEST_OF(s, a_read_that_was_cancelled_does_not_wait_for_credentials)
 static bool goes_through_proxy(struct served *s, bool direct)
 {
 	const unsigned before = s->server->requests;
-	const struct fetch request = {.method = "GET",
-				      .url = "http://192.0.2.1/x",
-				      .timeout_ms = 300,
-				      .direct = direct,
-				      .settings = &patient};
+	const struct fetch_request request = {.method = "GET",
+					      .url = "http://192.0.2.1/x",
+					      .timeout_ms = 300,
+					      .direct = direct,
+					      .settings = &patient};
 	SCOPE(buf_release) struct buf body = BUF_INIT;
 	struct err err = {0};
 	unsigned status;
@@ -598,7 +598,7 @@ TEST_OF(s, a_question_for_credentials_goes_through_no_proxy)
 TEST_OF(s, a_question_for_credentials_ends_when_nobody_waits)
 {
 	const atomic_bool stops = true;
-	struct fetch request = {
+	struct fetch_request request = {
 		.method = "GET", .timeout_ms = 60000, .stops = &stops, .settings = &patient};
 	struct buf body = BUF_INIT;
 	struct err err = {0};

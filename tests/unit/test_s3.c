@@ -30,7 +30,7 @@ static int add(void *context, const char *line)
 static unsigned asked, life;
 static bool down;
 
-static int metadata(const struct fetch *request, unsigned *ret_status, struct buf *ret_body,
+static int metadata(const struct fetch_request *request, unsigned *ret_status, struct buf *ret_body,
 		    struct err *err)
 {
 	time_t then = now + life;
@@ -49,15 +49,14 @@ static int metadata(const struct fetch *request, unsigned *ret_status, struct bu
 			asked, asked, date);
 }
 
-static struct remote engine = REMOTE_INIT;
+static struct remote engine = {.lock = PTHREAD_MUTEX_INITIALIZER, .fetch = metadata};
 
 static struct object_auth *opened(const struct remote_settings *settings)
 {
 	struct object_auth *auth = NULL;
 	struct err err = {0};
 
-	assert_int_equal(s3_auth_new("s3://photos/a b", settings, metadata, &engine, &auth, &err),
-			 0);
+	assert_int_equal(s3_auth_new("s3://photos/a b", settings, &engine, &auth, &err), 0);
 	return auth;
 }
 

@@ -2,12 +2,10 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/scope.h"
-#include <pthread.h>
+#include <stdlib.h>
 
 struct disk_cache {
-	pthread_mutex_t lock;
 	struct disk disk;
-	struct buf readers; /* the readers, protected by lock until the packs are open */
 };
 
 int disk_cache_open(const char *spec, struct disk_cache **ret, struct err *err)
@@ -17,7 +15,6 @@ int disk_cache_open(const char *spec, struct disk_cache **ret, struct err *err)
 
 	if (!disk)
 		return -ENOMEM;
-	pthread_mutex_init(&disk->lock, NULL);
 	r = disk_open(spec, log_notice_line, &disk->disk, err);
 	if (r < 0) {
 		disk_cache_free(disk);
@@ -42,8 +39,6 @@ void disk_cache_free(struct disk_cache *disk)
 	if (!disk)
 		return;
 	disk_release(&disk->disk);
-	buf_release(&disk->readers);
-	pthread_mutex_destroy(&disk->lock);
 	free(disk);
 }
 
@@ -52,42 +47,9 @@ void disk_cache_rest(struct disk_cache *disk)
 	disk_rest(&disk->disk);
 }
 
-/* What lies beside a pack is read and closed while that is opened. */
-static void unlist_reader(void *context, struct reader *reader)
-{
-	struct disk_cache *disk = context;
-	struct reader **readers;
-	size_t i = 0, count;
-
-	SCOPE_LOCK(&disk->lock);
-	readers = BUF_ITEMS(&disk->readers, struct reader *);
-	count = BUF_COUNT(&disk->readers, struct reader *);
-	while (i < count && readers[i] != reader)
-		i++;
-	if (i == count)
-		return;
-	readers[i] = readers[count - 1];
-	disk->readers.len -= sizeof(reader);
-}
-
 int disk_cache_add(struct disk_cache *disk, struct reader *far, struct reader **ret)
 {
-	const struct reader_blocks_params params = {
-		.disk = &disk->disk, .fill = true, .freed = unlist_reader, .context = disk};
-	struct reader *reader;
-	int r = reader_blocks_new(far, &params, &reader);
-
-	if (r < 0)
-		return r;
-	pthread_mutex_lock(&disk->lock);
-	r = buf_add(&disk->readers, &reader, sizeof(reader));
-	pthread_mutex_unlock(&disk->lock);
-	if (r < 0) {
-		reader_free(reader);
-		return r;
-	}
-	*ret = reader;
-	return 0;
+	return reader_blocks_new(far, &disk->disk, true, ret);
 }
 
 int disk_cache_find(struct disk_cache *disk, const char *place, struct reader **ret)
@@ -97,11 +59,10 @@ int disk_cache_find(struct disk_cache *disk, const char *place, struct reader **
 
 void disk_cache_fill(struct disk_cache *disk)
 {
-	size_t count = BUF_COUNT(&disk->readers, struct reader *);
-	struct reader *const *readers = BUF_ITEMS(&disk->readers, struct reader *const);
+	struct reader *reader = NULL;
 
-	for (size_t i = 0; i < count; i++)
-		reader_blocks_fill(readers[i]);
+	while ((reader = reader_blocks_next(&disk->disk, reader)))
+		reader_blocks_fill(reader);
 }
 
 /* Whether none of the readers before has this copy. */
@@ -119,14 +80,13 @@ static bool is_new_copy(struct buf *copies, uint64_t copy)
 const char *disk_cache_stats(struct disk_cache *disk, struct reader_blocks_stats *ret)
 {
 	SCOPE(buf_release) struct buf copies = BUF_INIT;
-	size_t count = BUF_COUNT(&disk->readers, struct reader *);
-	struct reader *const *readers = BUF_ITEMS(&disk->readers, struct reader *const);
+	struct reader *reader = NULL;
 
 	*ret = (struct reader_blocks_stats){.complete = true};
-	for (size_t i = 0; i < count; i++) {
+	while ((reader = reader_blocks_next(&disk->disk, reader))) {
 		struct reader_blocks_stats one;
 
-		reader_blocks_stats(readers[i], &one);
+		reader_blocks_stats(reader, &one);
 		if (one.open && is_new_copy(&copies, one.copy)) {
 			ret->size += one.size;
 			ret->cached += one.cached;
@@ -144,7 +104,7 @@ const char *disk_cache_stats(struct disk_cache *disk, struct reader_blocks_stats
 	}
 	/* What limits it, or otherwise what it does, in a word. */
 	if (!ret->open)
-		return count ? "off" : "alone";
+		return disk->disk.readers ? "off" : "alone";
 	if (ret->failed)
 		return "failed";
 	if (ret->complete)

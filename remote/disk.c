@@ -363,13 +363,6 @@ void disk_fill_rest(struct disk_fill *fill)
 		blocks_give_up_filling(fill->blocks);
 }
 
-enum disk_fill_state disk_fill_look(struct disk_fill *fill, int *ret_error)
-{
-	SCOPE_LOCK(&fill->disk->filler.lock);
-	*ret_error = fill->error;
-	return fill->state;
-}
-
 /* --- the disk --------------------------------------------------------------------------------- */
 
 int disk_open(const char *spec, void (*notice)(const char *line), struct disk *ret, struct err *err)

@@ -20,6 +20,8 @@ struct jobs {
 	struct job *first, **last; /* protected by the lock of the workers */
 };
 
+struct reader_blocks;
+
 struct disk {
 	struct block_store *store;
 	void (*notice)(const char *line);
@@ -29,14 +31,15 @@ struct disk {
 	struct workers filler;
 
 	/* Protected by the filler's lock, whose `changed` says when something is: */
-	uint64_t memory;	 /* bytes taken */
-	bool asks;		 /* a thread asks the folder for room */
-	uint64_t room;		 /* bytes that may be written before the folder is asked again */
-	uint64_t writing;	 /* of these, bytes being written: the folder does not see them */
-	uint64_t full_until;	 /* ns */
-	bool failed;		 /* the disk was full, or failed */
-	struct disk_fill *first; /* of those that have something to do */
-	unsigned under_way;	 /* requests of all */
+	uint64_t memory;     /* bytes taken */
+	bool asks;	     /* a thread asks the folder for room */
+	uint64_t room;	     /* bytes that may be written before the folder is asked again */
+	uint64_t writing;    /* of these, bytes being written: the folder does not see them */
+	uint64_t full_until; /* ns */
+	bool failed;	     /* the disk was full, or failed */
+	struct reader_blocks *readers; /* all: reader_blocks_next() */
+	struct disk_fill *first;       /* of those that have something to do */
+	unsigned under_way;	       /* requests of all */
 };
 
 /* `spec`: see block_store_open(). `notice` gets lines for the user; it may be NULL. The struct
@@ -118,5 +121,3 @@ void disk_fill_start(struct disk_fill *fill);
 void disk_fill_fetched(struct disk_fill *fill, int error);
 /* Waits for its requests; until it is started again, nothing is fetched. */
 void disk_fill_rest(struct disk_fill *fill);
-/* *ret_error: what the remote reader or the system failed with; 0 if neither did. */
-enum disk_fill_state disk_fill_look(struct disk_fill *fill, int *ret_error);

@@ -18,8 +18,7 @@ struct reader_blocks {
 	struct reader reader;
 	struct reader *far;
 	struct disk *disk;
-	void (*freed)(void *context, struct reader *reader);
-	void *context;	/* of freed() */
+	struct reader_blocks *next; /* of the disk's; protected by the filler's lock */
 	bool far_waits; /* to be asked for its identity: a file of a server that may be dead */
 	struct reader_identity known; /* of the remote file, when its copy was opened */
 	/* What follows is NULL until the pack is known, and if there is no copy: */
@@ -29,7 +28,7 @@ struct reader_blocks {
 
 	_Atomic uint64_t near_bytes, far_bytes, damaged, left_out;
 	uint64_t writing;  /* pieces on their way to the copy; protected by the filler's lock */
-	bool fill;	   /* see struct reader_blocks_params */
+	bool fill;	   /* see reader_blocks.h */
 	atomic_bool fills; /* the filler has been started */
 	atomic_bool cancelled;
 };
@@ -143,8 +142,9 @@ static void keep(struct flight *flight)
 	jobs_add(&copy->disk->writes, &flight->job);
 }
 
-static void drain(struct reader_blocks *copy)
+void reader_blocks_drain(struct reader *reader)
 {
+	struct reader_blocks *copy = copy_of(reader);
 	struct workers *lock = &copy->disk->filler;
 
 	SCOPE_LOCK(&lock->lock);
@@ -449,15 +449,6 @@ static void copy_will_get(struct reader *reader, uint64_t offset, size_t len)
 /* The head has the checksums of all sections, and these have the checksums of all files: at one
  * place, the same head and size mean the same pack. A path is another place once it is written to,
  * as what comes there may come from elsewhere; what a URL says of that is not always the same. */
-static void make_state(const char *place, const struct reader_identity *identity, const void *head,
-		       size_t len, char ret[static DIGEST_DIGITS + 1])
-{
-	uint64_t state[2] = {identity->size, name_scheme(place) ? 0 : identity->written};
-	const struct iovec parts[] = {{state, sizeof(state)}, {(void *)head, len}};
-
-	digest_make(parts, 2, ret);
-}
-
 static void copy_known(struct reader *reader, const void *head, size_t len)
 {
 	struct reader_blocks *copy = copy_of(reader);
@@ -469,7 +460,11 @@ static void copy_known(struct reader *reader, const void *head, size_t len)
 		return;
 	r = place ? reader_identity(copy->far, &copy->known) : -ENOENT;
 	if (r == 0) {
-		make_state(place, &copy->known, head, len, state);
+		uint64_t known[2] = {copy->known.size,
+				     name_scheme(place) ? 0 : copy->known.written};
+		const struct iovec parts[] = {{known, sizeof(known)}, {(void *)head, len}};
+
+		digest_make(parts, 2, state);
 		r = block_store_blocks(copy->disk->store, place, state, copy->known.size,
 				       &copy->blocks);
 	}
@@ -548,7 +543,7 @@ static void copy_rest(struct reader *reader)
 	if (copy->blocks) {
 		disk_fill_rest(&copy->filler);
 		atomic_store(&copy->fills, false);
-		drain(copy);
+		reader_blocks_drain(reader);
 	}
 	reader_rest(copy->far);
 }
@@ -561,13 +556,16 @@ static void copy_cancel(struct reader *reader)
 
 static void copy_free(struct reader *reader)
 {
-	struct reader_blocks *copy = copy_of(reader);
+	struct reader_blocks *copy = copy_of(reader), **at = &copy->disk->readers;
 
-	if (copy->freed)
-		copy->freed(copy->context, reader);
+	pthread_mutex_lock(&copy->disk->filler.lock);
+	while (*at != copy)
+		at = &(*at)->next;
+	*at = copy->next;
+	pthread_mutex_unlock(&copy->disk->filler.lock);
 	if (copy->blocks) {
 		disk_fill_rest(&copy->filler);
-		drain(copy);
+		reader_blocks_drain(reader);
 	}
 	blocks_free(copy->blocks);
 	reader_free(copy->far);
@@ -592,11 +590,10 @@ static const struct reader_ops copy_ops = {
 	.free = copy_free,
 };
 
-int reader_blocks_new(struct reader *far, const struct reader_blocks_params *params,
-		      struct reader **ret)
+int reader_blocks_new(struct reader *far, struct disk *disk, bool fill, struct reader **ret)
 {
 	struct reader_blocks *copy = calloc(1, sizeof(*copy));
-	struct reader_hints hints;
+	struct reader_hints hints = reader_hints(far);
 
 	if (!copy) {
 		reader_free(far);
@@ -604,14 +601,21 @@ int reader_blocks_new(struct reader *far, const struct reader_blocks_params *par
 	}
 	copy->reader.ops = &copy_ops;
 	copy->far = far;
-	copy->disk = params->disk;
-	copy->freed = params->freed;
-	copy->context = params->context;
-	copy->fill = params->fill;
-	hints = reader_hints(far);
+	copy->disk = disk;
+	copy->fill = fill;
 	copy->far_waits = hints.shared && !hints.remote;
 	*ret = &copy->reader;
+	SCOPE_LOCK(&disk->filler.lock);
+	copy->next = disk->readers;
+	disk->readers = copy;
 	return 0;
+}
+
+struct reader *reader_blocks_next(const struct disk *disk, struct reader *reader)
+{
+	struct reader_blocks *next = reader ? copy_of(reader)->next : disk->readers;
+
+	return next ? &next->reader : NULL;
 }
 
 void reader_blocks_stats(struct reader *reader, struct reader_blocks_stats *ret)
@@ -629,15 +633,11 @@ void reader_blocks_stats(struct reader *reader, struct reader_blocks_stats *ret)
 	ret->cached = blocks_used(copy->blocks);
 	ret->copy = blocks_number(copy->blocks);
 	ret->complete = blocks_see_complete(copy->blocks);
-	ret->filler = disk_fill_look(&copy->filler, &ret->error);
 	SCOPE_LOCK(&copy->disk->filler.lock);
+	ret->filler = copy->filler.state;
+	ret->error = copy->filler.error;
 	ret->full = clock_ns() < copy->disk->full_until;
 	ret->failed = copy->disk->failed;
-}
-
-void reader_blocks_drain(struct reader *reader)
-{
-	drain(copy_of(reader));
 }
 
 bool reader_blocks_fill(struct reader *reader)

@@ -24,17 +24,11 @@
 
 #include "remote/disk.h"
 
-struct reader_blocks_params {
-	struct disk *disk; /* must outlive the reader */
-	bool fill;	   /* fetches what is not read, see above */
-	/* Called when the reader is freed. May be NULL. */
-	void (*freed)(void *context, struct reader *reader);
-	void *context; /* of freed() */
-};
-
-/* Takes over `far`, even on failure. Returns 0 or -errno. */
-int reader_blocks_new(struct reader *far, const struct reader_blocks_params *params,
-		      struct reader **ret);
+/* Takes over `far`, even on failure; the disk must outlive the reader. Returns 0 or -errno. */
+int reader_blocks_new(struct reader *far, struct disk *disk, bool fill, struct reader **ret);
+/* The next of all such readers of a disk, the first after NULL; NULL: there are no more. None may
+ * be made or freed meanwhile. */
+struct reader *reader_blocks_next(const struct disk *disk, struct reader *reader);
 
 struct reader_blocks_stats {
 	uint64_t copy;			/* blocks_number(): readers of equal packs share it */
@@ -46,7 +40,7 @@ struct reader_blocks_stats {
 	bool complete;			/* as far as any process knows */
 	bool full, failed; /* the cache may not grow now; the disk was full, or failed */
 	enum disk_fill_state filler;
-	int error; /* of disk_fill_look() */
+	int error; /* what the remote reader or the system failed with; 0: neither did */
 };
 
 /* The reader must be one of reader_blocks_new(), here and below. */

@@ -43,10 +43,8 @@ static struct far *far_at(const char *place, bool waits)
 /* A reader of a copy of this. `head`: which pack it is. */
 static void open_copy(struct fixture *f, struct far *far, bool fill, unsigned head)
 {
-	const struct reader_blocks_params params = {.disk = f->disk, .fill = fill};
-
 	f->far = far;
-	assert_int_equal(reader_blocks_new(&far->reader, &params, &f->reader), 0);
+	assert_int_equal(reader_blocks_new(&far->reader, f->disk, fill, &f->reader), 0);
 	reader_known(f->reader, &head, sizeof(head));
 	assert_int_equal(reader_prepare(f->reader, READER_AUTO), 0);
 }

@@ -111,7 +111,6 @@ static int open_copied(void *context, const char *name, unsigned how, struct rea
 {
 	struct fetch *fetch = context;
 	struct cmd_common *common = &fetch->settings->common;
-	const struct reader_blocks_params params = {.disk = fetch->disk};
 	struct reader *far;
 	int r = reader_open(name, how, &common->remote, &common->engine, &far, err);
 
@@ -121,7 +120,7 @@ static int open_copied(void *context, const char *name, unsigned how, struct rea
 		*ret = far;
 		return 0;
 	}
-	r = reader_blocks_new(far, &params, &fetch->reader);
+	r = reader_blocks_new(far, fetch->disk, false, &fetch->reader);
 	if (r == 0)
 		*ret = fetch->reader;
 	return r;

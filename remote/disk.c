@@ -192,7 +192,7 @@ bool disk_write(struct disk *disk, struct blocks *blocks, const void *memory, si
 
 /* --- what is filled ahead --------------------------------------------------------------------- */
 
-/* Called with the lock held. */
+/* The next five are called with the lock held. */
 static void forget_fill(struct disk_fill *fill)
 {
 	struct disk_fill **at = &fill->disk->first;
@@ -201,25 +201,30 @@ static void forget_fill(struct disk_fill *fill)
 		at = &(*at)->next;
 	if (*at)
 		*at = fill->next;
-	fill->listed = fill->on = false;
+	fill->listed = false;
 }
 
-/* A reader that finds damage first notes it, then starts the filler. So no damage is lost: either
- * it is noted before this looks, or the reader finds that the pass has ended. Called with the
- * lock held. */
-static void end_pass(struct disk_fill *fill, enum disk_fill_state state)
+/* A pass ends with the last of its requests, or with the thread. A reader that finds damage first
+ * notes it, then starts the filler. So no damage is lost: either it is noted before this looks, or
+ * the reader finds that the pass has ended. */
+static void leave_pass(struct disk_fill *fill)
 {
-	fill->on = false;
-	fill->state = state;
-	fill->due = clock_ns() + AGAIN_NS;
-	if (blocks_complete(fill->blocks)) {
-		fill->state = FILL_COMPLETE;
-		forget_fill(fill);
+	if (--fill->under_way == 0) {
+		blocks_give_up_filling(fill->blocks);
+		if (fill->state == FILL_FILLING)
+			fill->state = fill->error || disk_is_off(fill->disk) ? FILL_FAILED
+									     : FILL_ELSEWHERE;
+		fill->due = clock_ns() + AGAIN_NS;
+		if (blocks_complete(fill->blocks)) {
+			fill->state = FILL_COMPLETE;
+			forget_fill(fill);
+		}
 	}
+	pthread_cond_broadcast(&fill->disk->filler.changed);
 }
 
-/* The steps are called with the lock held, and may drop it. */
-static void begin_pass(struct disk_fill *fill)
+/* Drops the lock. */
+static void look_at_copy(struct disk_fill *fill)
 {
 	struct disk *disk = fill->disk;
 	struct blocks *blocks = fill->blocks;
@@ -233,18 +238,11 @@ static void begin_pass(struct disk_fill *fill)
 	else if (!block_store_has_room(disk->store, blocks_size(blocks) - blocks_used(blocks)))
 		state = FILL_NO_ROOM;
 	pthread_mutex_lock(&disk->filler.lock);
-	fill->error = 0;
-	fill->at = 0;
-	if (state == FILL_FILLING) {
-		fill->state = state;
-		fill->on = true;
-	} else {
-		blocks_give_up_filling(blocks);
-		end_pass(fill, state);
-	}
+	fill->state = state;
 }
 
-static void fetch_next(struct disk_fill *fill)
+/* Asks for what is missing first behind `at`. Drops the lock. Returns where that ends. */
+static uint64_t fetch_next(struct disk_fill *fill, uint64_t at)
 {
 	struct disk *disk = fill->disk;
 	struct blocks *blocks = fill->blocks;
@@ -255,60 +253,47 @@ static void fetch_next(struct disk_fill *fill)
 	fill->under_way++;
 	disk->under_way++;
 	pthread_mutex_unlock(&disk->filler.lock);
-	if (blocks_find_missing(blocks, fill->at, PIECE, &begin, &end))
+	if (blocks_find_missing(blocks, at, PIECE, &begin, &end))
 		taken = blocks_take(blocks, begin, end);
 	if (taken == BLOCKS_TAKEN)
 		r = fill->fetch(fill, begin, end);
-	if (r < 0)
+	if (r < 0) {
 		blocks_leave(blocks, begin, end);
-	pthread_mutex_lock(&disk->filler.lock);
-	fill->at = end;
-	if (r == -ENOMEM && !disk_is_off(disk)) {
-		fill->at = begin;
-		fill->due = clock_ns() + SHORT_NS;
+		nanosleep(&(struct timespec){.tv_nsec = SHORT_NS}, NULL);
 	}
-	if (fill->error || disk_is_off(disk))
-		fill->at = blocks_size(blocks);
+	pthread_mutex_lock(&disk->filler.lock);
 	if (taken != BLOCKS_TAKEN || r < 0) {
 		fill->under_way--;
 		disk->under_way--;
 	}
+	return r == -ENOMEM ? begin : end;
 }
 
-static bool has_step(const struct disk_fill *fill, uint64_t now)
-{
-	if (fill->due > now || !fill->on)
-		return fill->due <= now;
-	return fill->at < blocks_size(fill->blocks) ? fill->disk->under_way < UNDER_WAY
-						    : fill->under_way == 0;
-}
-
-/* A workers_step_fn: what the thread does. */
+/* A workers_step_fn: a pass over the first copy whose time has come. Whatever ends it is looked at
+ * before each request. */
 static bool fill_step(void *context)
 {
 	struct disk *disk = context;
 	struct disk_fill *fill = disk->first;
-	uint64_t now = clock_ns();
+	uint64_t now = clock_ns(), at = 0;
 
 	disk->filler.later = now + AGAIN_NS;
-	while (fill && !has_step(fill, now)) {
-		if (fill->due > now)
+	for (; fill && (fill->under_way || fill->due > now); fill = fill->next)
+		if (!fill->under_way)
 			disk->filler.later = min(disk->filler.later, fill->due);
-		fill = fill->next;
-	}
 	if (!fill || disk->filler.stopping)
 		return false;
-	fill->busy = true;
-	if (!fill->on) {
-		begin_pass(fill);
-	} else if (fill->at < blocks_size(fill->blocks)) {
-		fetch_next(fill);
-	} else {
-		blocks_give_up_filling(fill->blocks);
-		end_pass(fill, fill->error || disk_is_off(disk) ? FILL_FAILED : FILL_ELSEWHERE);
+	fill->under_way = 1;
+	fill->error = 0;
+	look_at_copy(fill);
+	while (fill->state == FILL_FILLING && fill->listed && !fill->error && !disk_is_off(disk) &&
+	       !disk->filler.stopping && at < blocks_size(fill->blocks)) {
+		if (disk->under_way < UNDER_WAY)
+			at = fetch_next(fill, at);
+		else
+			pthread_cond_wait(&disk->filler.changed, &disk->filler.lock);
 	}
-	fill->busy = false;
-	pthread_cond_broadcast(&disk->filler.changed);
+	leave_pass(fill);
 	return true;
 }
 
@@ -335,32 +320,22 @@ void disk_fill_start(struct disk_fill *fill)
 
 void disk_fill_fetched(struct disk_fill *fill, int error)
 {
-	struct disk *disk = fill->disk;
-
-	SCOPE_LOCK(&disk->filler.lock);
-	fill->under_way--;
-	disk->under_way--;
-	if (error) {
+	SCOPE_LOCK(&fill->disk->filler.lock);
+	if (error)
 		fill->error = error;
-		fill->at = blocks_size(fill->blocks);
-	}
-	pthread_cond_broadcast(&disk->filler.changed);
+	fill->disk->under_way--;
+	leave_pass(fill);
 }
 
 void disk_fill_rest(struct disk_fill *fill)
 {
-	struct disk *disk = fill->disk;
-	bool was_on;
+	struct workers *filler = &fill->disk->filler;
 
-	pthread_mutex_lock(&disk->filler.lock);
-	was_on = fill->on || fill->busy;
+	SCOPE_LOCK(&filler->lock);
 	forget_fill(fill);
-	while (fill->busy || fill->under_way)
-		pthread_cond_wait(&disk->filler.changed, &disk->filler.lock);
-	fill->on = false;
-	pthread_mutex_unlock(&disk->filler.lock);
-	if (was_on)
-		blocks_give_up_filling(fill->blocks);
+	pthread_cond_broadcast(&filler->changed);
+	while (fill->under_way)
+		pthread_cond_wait(&filler->changed, &filler->lock);
 }
 
 /* --- the disk --------------------------------------------------------------------------------- */

@@ -107,12 +107,10 @@ struct disk_fill {
 
 	/* Protected by the filler's lock: */
 	struct disk_fill *next;
-	bool listed, busy; /* the thread knows it; works on it */
-	bool on;	   /* in a pass */
-	uint64_t due;	   /* of the next step, ns */
-	uint64_t at;	   /* what comes next in the pass; blocks_size(): nothing */
-	unsigned under_way;
-	int error; /* the last one of this pass */
+	bool listed;	    /* the thread knows it */
+	uint64_t due;	    /* of the next pass, ns */
+	unsigned under_way; /* requests of a pass, and the thread that makes them; 0: in none */
+	int error;	    /* the last one of this pass */
 	enum disk_fill_state state;
 };
 

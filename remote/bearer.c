@@ -77,6 +77,7 @@ static void bearer_free(struct object_auth *auth)
 
 	token_release(&bearer->token);
 	free(auth->url);
+	free(auth->place);
 	free(bearer);
 }
 
@@ -100,7 +101,9 @@ int bearer_new(const char *text, bool apart, const struct remote_settings *setti
 		return -ENOMEM;
 	bearer->auth = (struct object_auth){.ops = &bearer_ops, .follows = true};
 	bearer->auth.url = strdup(text);
-	r = bearer->auth.url ? token_find(&url, settings, &bearer->token, err) : -ENOMEM;
+	r = bearer->auth.url ? url_place(text, &bearer->auth.place) : -ENOMEM;
+	if (r == 0)
+		r = token_find(&url, settings, &bearer->token, err);
 	if (r < 0) {
 		bearer_free(&bearer->auth);
 		return r;

@@ -46,7 +46,7 @@ struct object_auth {
 	char *url; /* that those of its objects begin with, encoded; refused() may change it */
 	/* Refusals that were not the last word: what was sent before one is asked for again. */
 	unsigned moves;
-	char *place;	       /* url_place() of what never changes; NULL: of the URL */
+	char *place;	       /* url_place() of what never changes */
 	bool follows;	       /* redirects are followed; otherwise they are refusals */
 	bool netrc;	       /* user and password may come from ~/.netrc, for this server */
 	const char *elsewhere; /* how another server is named; NULL: the URL names it */

@@ -135,11 +135,6 @@ static int open_auth(const char *name, bool apart, const struct remote_settings 
 	return r < 0 ? r : bearer_new(url, apart, settings, ret, err);
 }
 
-static int place_of(const struct object_auth *auth, char **ret)
-{
-	return url_place(auth->place ? auth->place : auth->url, ret);
-}
-
 int name_place(const char *name, const struct remote_settings *settings, struct remote *remote,
 	       char **ret)
 {
@@ -150,7 +145,7 @@ int name_place(const char *name, const struct remote_settings *settings, struct 
 		return name_absolute(name, ret, NULL);
 	r = open_auth(name, false, settings, remote, &auth, NULL);
 	if (r == 0) {
-		r = place_of(auth, ret);
+		*ret = steal_ptr(&auth->place);
 		auth->ops->free(auth);
 	}
 	return r;
@@ -159,21 +154,16 @@ int name_place(const char *name, const struct remote_settings *settings, struct 
 static int open_far(const char *name, unsigned how, const struct remote_settings *settings,
 		    struct remote *remote, struct reader **ret, struct err *err)
 {
-	SCOPE_FREE char *shown = name_shown(name), *place = NULL;
+	SCOPE_FREE char *shown = name_shown(name);
 	SCOPE(reader_release) struct reader *reader = NULL;
 	struct object_auth *auth;
 	int r = shown ? open_auth(name, how & READER_APART, settings, remote, &auth, err) : -ENOMEM;
 
 	if (r < 0)
 		return r == -EINVAL ? -ENOENT : r; /* the former says that a file is no pack */
-	r = place_of(auth, &place);
-	if (r < 0) {
-		auth->ops->free(auth);
-		return r;
-	}
 	r = reader_remote_open(shown, auth, how, settings, remote, &reader, err);
 	if (r == 0)
-		r = reader_set_place(reader, place);
+		r = reader_set_place(reader, auth->place);
 	if (r == 0)
 		*ret = steal_ptr(&reader);
 	return r;

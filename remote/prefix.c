@@ -231,14 +231,10 @@ static const struct members_ops prefix_ops = {
 /* The place of the bucket, and the path in it. */
 static int find_prefix_place(struct prefix *prefix)
 {
-	const struct object_auth *auth = prefix->place.auth;
-	SCOPE_FREE char *root = NULL;
 	SCOPE(buf_release) struct buf place = BUF_INIT;
-	int r = url_place(auth->place ?: auth->url, &root);
+	int r;
 
-	if (r < 0)
-		return r;
-	buf_adds(&place, root);
+	buf_adds(&place, prefix->place.auth->place);
 	r = add_path(prefix, "", &place);
 	if (r == 0)
 		prefix->members.place = steal_ptr(&place.data);

@@ -76,6 +76,38 @@ static const struct retry_rule *rule_of(const struct object_read *read,
 	return is_complete(read) ? retry_rule_of_status(206) : &cut;
 }
 
+/* --- the same object -------------------------------------------------------------------------- */
+
+/* The server of the object's own URL redirects. Returns whether that leads to the object for sure;
+ * *ret_other: to another one. */
+static bool leads_to_object(struct object_tags *tags, const char *headers, bool *ret_other)
+{
+	char linked[TAGS_TEXT];
+
+	*ret_other = false;
+	if (!header_find(headers, "X-Linked-ETag", linked, sizeof(linked)) || !*linked)
+		return false;
+	if (!*tags->linked && !tags->url)
+		memcpy(tags->linked, linked, sizeof(linked));
+	*ret_other = *tags->linked && strcmp(tags->linked, linked) != 0;
+	return strcmp(tags->linked, linked) == 0;
+}
+
+/* The first bytes of the object. */
+static void see_head(struct object_tags *tags, const void *data, size_t len)
+{
+	tags->head_len = min(len, TAGS_HEAD);
+	digest_make(&(struct iovec){(void *)data, tags->head_len}, 1, tags->head);
+}
+
+static bool is_head(const struct object_tags *tags, const void *data)
+{
+	char head[DIGEST_DIGITS + 1];
+
+	digest_make(&(struct iovec){(void *)data, tags->head_len}, 1, head);
+	return strcmp(head, tags->head) == 0;
+}
+
 /* --- what the user hears ---------------------------------------------------------------------- */
 
 static uint64_t patience(const struct object *object)
@@ -216,7 +248,7 @@ static struct http_verdict go_elsewhere(struct object_read *read,
 		return fail_read(read, -EPROTO);
 	}
 	if (own)
-		vouched = object_tags_link(&object->tags, outcome->answer.headers, &other);
+		vouched = leads_to_object(&object->tags, outcome->answer.headers, &other);
 	if (other)
 		return fail_read(read, replaced.error);
 	to = now ? strdup(outcome->redirect) : NULL;
@@ -266,7 +298,7 @@ static struct http_verdict take_range(struct object_read *read, const struct htt
 	}
 	if (object->tags.head_len == 0 && !read->range.suffix && read->range.first == 0 &&
 	    read->count == 1 && read->iov->iov_base && got >= wanted)
-		object_tags_see(&object->tags, read->iov->iov_base, wanted);
+		see_head(&object->tags, read->iov->iov_base, wanted);
 	return end_read(read, got < read->range.len && !read->range.some ? -ENODATA : (int64_t)got);
 }
 
@@ -278,7 +310,7 @@ static struct http_verdict read_finished(struct http_transfer *transfer,
 	bool looked = read->look.iov_base;
 
 	if (looked && rule->action == RETRY_TAKE &&
-	    !object_tags_match(&read->object->tags, read->look.iov_base))
+	    !is_head(&read->object->tags, read->look.iov_base))
 		rule = &replaced;
 	object_end_look(read);
 	if (outcome->answer.status)

@@ -73,13 +73,12 @@ struct object {
 	char path[];	/* behind the URL of `auth` */
 };
 
-/* Called once, in the thread of transfers or the caller's. `result`: bytes read, or -errno;
- * -ENODATA: the object ends before. */
+/* Called once, in the thread of transfers or the caller's, with the bytes read, or -errno. */
 typedef void object_done_fn(void *arg, int64_t result);
 
 struct object_range {
 	uint64_t first, len;
-	bool some;		  /* fewer bytes, where the object ends, are no error */
+	bool some;		  /* fewer bytes, where the object ends, are not -ENODATA */
 	bool suffix;		  /* the last `len` bytes of the object, or all of it, instead */
 	const atomic_bool *ahead; /* nobody waits for it yet; NULL: somebody does */
 };
@@ -179,10 +178,3 @@ int object_sign(struct object_auth *auth, struct http_message *message, struct e
 void object_end_look(struct object_read *read);
 /* These headers are of an answer of object_url(), and of the object. Returns 0 or -ENOMEM. */
 int object_take_tags(struct object *object, const char *headers, uint64_t total);
-
-/* The server of the object's own URL redirects. Returns whether that leads to the object for sure;
- * *ret_other: to another one. */
-bool object_tags_link(struct object_tags *tags, const char *headers, bool *ret_other);
-/* The first `len` bytes of the object; and whether these are they. */
-void object_tags_see(struct object_tags *tags, const void *data, size_t len);
-bool object_tags_match(const struct object_tags *tags, const void *data);

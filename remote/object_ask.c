@@ -1,7 +1,6 @@
 /* What an object is asked for, and whether an answer is taken: of the right range, and of the same
  * object. */
 #include "base/clock.h"
-#include "base/math.h"
 #include "base/scope.h"
 #include "remote/object.h"
 #include "remote/retry.h"
@@ -43,33 +42,6 @@ static int add_condition(const struct object_tags *tags, const struct http_messa
 	else
 		return 0;
 	return r < 0 ? r : 1;
-}
-
-bool object_tags_link(struct object_tags *tags, const char *headers, bool *ret_other)
-{
-	char linked[TAGS_TEXT];
-
-	*ret_other = false;
-	if (!header_find(headers, "X-Linked-ETag", linked, sizeof(linked)) || !*linked)
-		return false;
-	if (!*tags->linked && !tags->url)
-		memcpy(tags->linked, linked, sizeof(linked));
-	*ret_other = *tags->linked && strcmp(tags->linked, linked) != 0;
-	return strcmp(tags->linked, linked) == 0;
-}
-
-void object_tags_see(struct object_tags *tags, const void *data, size_t len)
-{
-	tags->head_len = min(len, TAGS_HEAD);
-	digest_make(&(struct iovec){(void *)data, tags->head_len}, 1, tags->head);
-}
-
-bool object_tags_match(const struct object_tags *tags, const void *data)
-{
-	char head[DIGEST_DIGITS + 1];
-
-	digest_make(&(struct iovec){(void *)data, tags->head_len}, 1, head);
-	return strcmp(head, tags->head) == 0;
 }
 
 /* The first range that arrives says which object it is; then the first of a URL that is known to

@@ -17,14 +17,14 @@ static struct bearer *bearer_of(struct object_auth *auth)
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-static int bearer_sign(struct object_auth *auth, const struct url *url, header_add_fn *add,
-		       void *context, struct err *err)
+static int bearer_sign(struct object_auth *auth, const struct url *url, struct buf *headers,
+		       struct err *err)
 {
 	const char *token = bearer_of(auth)->token.text;
 
 	(void)url;
 	(void)err;
-	return token ? header_addf(add, context, "Authorization: Bearer %s", token) : 0;
+	return token ? header_add(headers, "Authorization: Bearer %s", token) : 0;
 }
 
 static int say_bearer_refused(const struct bearer *bearer, int error, unsigned status,

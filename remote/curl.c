@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #define CONNECT_MS    30000L
@@ -24,7 +25,6 @@ static int find_functions(struct curl *ret, struct err *err)
 #else
 
 #include <dlfcn.h>
-#include <string.h>
 
 #define LIBRARY		   "libcurl.so.4"
 #define CURL_ROW(function) {"curl_" #function, &ret->function},
@@ -76,13 +76,15 @@ int curl_load(struct curl *ret, struct err *err)
 	return 0;
 }
 
-int curl_add_header(const struct curl *curl, const char *line, struct curl_slist **headers)
+int curl_add_headers(const struct curl *curl, const struct buf *lines, struct curl_slist **ret)
 {
-	struct curl_slist *more = curl->slist_append(*headers, line);
+	for (size_t at = 0; at < lines->len; at += strlen(lines->data + at) + 1) {
+		struct curl_slist *more = curl->slist_append(*ret, lines->data + at);
 
-	if (!more)
-		return -ENOMEM;
-	*headers = more;
+		if (!more)
+			return -ENOMEM;
+		*ret = more;
+	}
 	return 0;
 }
 

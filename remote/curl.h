@@ -2,6 +2,7 @@
  * it. It is linked into static programs, which cannot load anything. */
 #pragma once
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "remote/settings.h"
 #include <curl/curl.h>
@@ -35,8 +36,9 @@ struct curl {
 /* It stays loaded until the process ends. Returns 0 or -ENOSYS. */
 int curl_load(struct curl *ret, struct err *err);
 
-/* Adds a header line to a list. Returns 0 or -ENOMEM. */
-int curl_add_header(const struct curl *curl, const char *line, struct curl_slist **headers);
+/* Makes a list of header lines (header_add()). Returns 0 or -ENOMEM: the list is to be freed, too.
+ */
+int curl_add_headers(const struct curl *curl, const struct buf *lines, struct curl_slist **ret);
 
 /* Says which authorities are trusted, and how long a connection may take. */
 void curl_set_up(const struct curl *curl, CURL *easy, const struct remote_settings *settings);

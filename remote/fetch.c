@@ -116,9 +116,8 @@ int fetch(const struct fetch_request *request, unsigned *ret_status, struct buf 
 	CURLcode code;
 	int r = curl_load(&fetching.curl, err);
 
-	for (size_t at = 0; r == 0 && request->headers && at < request->headers->len;
-	     at += strlen(request->headers->data + at) + 1)
-		r = curl_add_header(&fetching.curl, request->headers->data + at, &fetching.headers);
+	if (r == 0 && request->headers)
+		r = curl_add_headers(&fetching.curl, request->headers, &fetching.headers);
 	if (r < 0)
 		return r;
 	fetching.easy = fetching.curl.easy_init();

@@ -9,7 +9,7 @@
 struct fetch_request {
 	const char *method; /* "GET", "PUT", "POST" */
 	const char *url;
-	const struct buf *headers; /* lines "Name: value", each with a NUL at its end; NULL: none */
+	const struct buf *headers; /* header_add(); NULL: none */
 	const char *body;	   /* NULL: none */
 	unsigned timeout_ms;	   /* for the whole request */
 	bool direct; /* without a proxy: for metadata services; to this machine always */

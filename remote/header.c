@@ -1,6 +1,4 @@
 #include "remote/header.h"
-#include "base/buf.h"
-#include "base/scope.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,16 +7,14 @@
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-int header_addf(header_add_fn *add, void *context, const char *format, ...)
+int header_add(struct buf *lines, const char *format, ...)
 {
-	SCOPE(buf_release) struct buf line = BUF_INIT;
 	va_list args;
-	int r;
 
 	va_start(args, format);
-	r = buf_addv(&line, format, args);
+	buf_addv(lines, format, args);
 	va_end(args);
-	return r < 0 ? r : add(context, line.data);
+	return buf_add(lines, "", 1);
 }
 
 bool header_find(const char *headers, const char *name, char *buf, size_t size)

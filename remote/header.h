@@ -1,15 +1,13 @@
 /* The headers of HTTP: of a request, of an answer, and what the one about the range means. */
 #pragma once
 
+#include "base/buf.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Adds the header line "Name: value". Returns 0 or -ENOMEM. */
-typedef int header_add_fn(void *context, const char *line);
-/* Has such a line added. */
-int header_addf(header_add_fn *add, void *context, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+/* Appends the header line "Name: value", with a NUL at its end. Returns 0 or -ENOMEM. */
+int header_add(struct buf *lines, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Copies the value of a header into `buf`, without blanks around it. `headers` are the lines as
  * they came, which end in \r, \n or both: neither is in a value. The case of names does not matter;

@@ -66,14 +66,13 @@ enum http_end {
 	HTTP_ENDS,
 };
 
-/* What to send: filled by prepare(). */
+/* What to send: filled by prepare(), which adds headers. */
 struct http_message {
 	const char *url;
-	const char *range; /* "0-65535", "-1024" */
-	bool netrc;	   /* user and password may come from ~/.netrc */
-	bool direct;	   /* through no proxy */
-	header_add_fn *add;
-	void *context; /* of add() */
+	const char *range;   /* "0-65535", "-1024" */
+	bool netrc;	     /* user and password may come from ~/.netrc */
+	bool direct;	     /* through no proxy */
+	struct buf *headers; /* header_add() */
 };
 
 struct http_outcome {

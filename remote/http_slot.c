@@ -1,5 +1,6 @@
 #include "remote/http_slot.h"
 #include "base/math.h"
+#include "base/scope.h"
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -187,10 +188,8 @@ void http_slot_outcome(struct http_slot *slot, CURLcode code, struct http_outcom
 	slot->curl->easy_getinfo(slot->easy, CURLINFO_RETRY_AFTER, &after);
 	outcome.first_byte_us = (uint64_t)first;
 	outcome.retry_after = after > 0 ? (uint64_t)after : 0; /* a date may have passed */
-	outcome.answer = (struct object_answer){.status = status_of(slot),
-						.headers = slot->headers_text,
-						.body = slot->body,
-						.len = slot->body_len};
+	outcome.answer = (struct object_answer){
+		.status = status_of(slot), .headers = slot->headers_text, .body = slot->body};
 	if (outcome.end == HTTP_FLOODED || outcome.end == HTTP_ANSWERED)
 		outcome.reason = ""; /* libcurl blames memory, or what we refused to take */
 	else if (code != CURLE_OK && !slot->reason[0])
@@ -277,18 +276,12 @@ void http_slots_free(struct http_slots *slots)
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-static int add_header(void *context, const char *line)
-{
-	struct http_slot *slot = context;
-
-	return curl_add_header(slot->curl, line, &slot->headers);
-}
-
 int http_slot_send(struct http_slot *slot, struct http_transfer *transfer, CURLM *multi,
 		   struct http_message *ret)
 {
 	__typeof__(slot->curl->easy_setopt) set = slot->curl->easy_setopt;
-	struct http_message message = {.add = add_header, .context = slot};
+	SCOPE(buf_release) struct buf lines = BUF_INIT;
+	struct http_message message = {.headers = &lines};
 	int r = transfer->ops->prepare(transfer, &message);
 
 	if (r < 0)
@@ -297,7 +290,8 @@ int http_slot_send(struct http_slot *slot, struct http_transfer *transfer, CURLM
 	slot->decided = slot->accepted = slot->cut_off = slot->cropped = false;
 	slot->headers_len = slot->header_bytes = slot->body_len = 0;
 	slot->headers_text[0] = slot->reason[0] = '\0';
-	if (add_header(slot, "Accept-Encoding: identity") < 0 ||
+	if (header_add(&lines, "Accept-Encoding: identity") < 0 ||
+	    curl_add_headers(slot->curl, &lines, &slot->headers) < 0 ||
 	    set(slot->easy, CURLOPT_URL, message.url) != CURLE_OK ||
 	    set(slot->easy, CURLOPT_RANGE, message.range) != CURLE_OK)
 		return -ENOMEM;

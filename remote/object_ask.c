@@ -36,9 +36,9 @@ static int add_condition(const struct object_tags *tags, const struct http_messa
 	int r = 0;
 
 	if (retry_etag_is_strong(tags->etag))
-		r = header_addf(to->add, to->context, "If-Match: %s", tags->etag);
+		r = header_add(to->headers, "If-Match: %s", tags->etag);
 	else if (*tags->modified)
-		r = header_addf(to->add, to->context, "If-Unmodified-Since: %s", tags->modified);
+		r = header_add(to->headers, "If-Unmodified-Since: %s", tags->modified);
 	else
 		return 0;
 	return r < 0 ? r : 1;
@@ -88,7 +88,7 @@ int object_sign(struct object_auth *auth, struct http_message *message, struct e
 	if (r < 0 || !url_same_server(&url, &first))
 		return r;
 	message->netrc = auth->netrc;
-	return auth->ops->sign(auth, &url, message->add, message->context, err);
+	return auth->ops->sign(auth, &url, message->headers, err);
 }
 
 static int begin_look(struct object_read *read)

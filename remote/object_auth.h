@@ -23,14 +23,13 @@ struct object_answer {
 	const char *headers; /* lines, for header_find() */
 	/* Its beginning (BOUND_REFUSAL); a NUL ends it, and there may be others in it. */
 	const char *body;
-	size_t len;
 };
 
 struct object_auth_ops {
 	/* Adds headers to a GET of this URL. Returns 0; -EAGAIN: not yet, as credentials are being
 	 * renewed; or -errno: err may say why there are none. */
-	int (*sign)(struct object_auth *auth, const struct url *url, header_add_fn *add,
-		    void *context, struct err *err);
+	int (*sign)(struct object_auth *auth, const struct url *url, struct buf *headers,
+		    struct err *err);
 	/* The server of the URL answered 3xx, 400, 401, 403, 404 or 410. Returns 0: who asked adds
 	 * to `moves`, and asks again at once, with what URL and credentials are now (at most
 	 * BOUND_REFUSALS times in a row). Or -errno: the reason and the way out are in err, unless

@@ -296,8 +296,7 @@ static int move(struct s3_auth *s3, const struct s3_refusal *refusal, struct err
 /* --- requests ------------------------------------------------------------------------------- */
 
 /* Adds headers, and signs them and the host. */
-static int sign_with(const struct s3_auth *s3, const struct url *url, header_add_fn *add,
-		     void *context)
+static int sign_with(const struct s3_auth *s3, const struct url *url, struct buf *lines)
 {
 	const struct credentials *keys = &s3->keys->found;
 	SCOPE(buf_release) struct buf authorization = BUF_INIT;
@@ -323,14 +322,14 @@ static int sign_with(const struct s3_auth *s3, const struct url *url, header_add
 		headers[to_sign.count++] =
 			(struct sign_header){"x-amz-security-token", keys->token};
 	for (size_t i = 1; r == 0 && i < to_sign.count; i++)
-		r = header_addf(add, context, "%s: %s", headers[i].name, headers[i].value);
+		r = header_add(lines, "%s: %s", headers[i].name, headers[i].value);
 	if (r == 0)
 		r = sign_authorization(&to_sign, &key, &authorization);
-	return r < 0 ? r : header_addf(add, context, "Authorization: %s", authorization.data);
+	return r < 0 ? r : header_add(lines, "Authorization: %s", authorization.data);
 }
 
-static int s3_auth_sign(struct object_auth *auth, const struct url *url, header_add_fn *add,
-			void *context, struct err *err)
+static int s3_auth_sign(struct object_auth *auth, const struct url *url, struct buf *headers,
+			struct err *err)
 {
 	struct s3_auth *s3 = s3_of(auth);
 	int r = s3_keys_look(s3->keys, err);
@@ -340,9 +339,9 @@ static int s3_auth_sign(struct object_auth *auth, const struct url *url, header_
 	SCOPE_LOCK(&s3->keys->lock);
 	if (s3->keys->state != KEYS_GOOD)
 		return 0;
-	return s3->keys->found.access ? sign_with(s3, url, add, context)
-				      : header_addf(add, context, "Authorization: Bearer %s",
-						    s3->keys->found.token);
+	return s3->keys->found.access
+		       ? sign_with(s3, url, headers)
+		       : header_add(headers, "Authorization: Bearer %s", s3->keys->found.token);
 }
 
 /* --- refusals ------------------------------------------------------------------------------- */

@@ -87,26 +87,22 @@ static struct http_verdict answer(struct http_transfer *transfer, struct http_ou
 	outcome->answer.status = status;
 	outcome->answer.headers = take_bytes(headers_len, headers, sizeof(headers), &len);
 	outcome->answer.body = take_bytes(body_len, body, sizeof(body), &len);
-	outcome->answer.len = len;
 	if (status / 100 == 3 && header_find(headers, "Location", redirect, sizeof(redirect)))
 		outcome->redirect = redirect;
 	if (status && transfer->ops->accept(transfer, status, headers)) {
 		outcome->answer.body = "";
-		outcome->answer.len = 0;
 		if (!scatter(transfer, body, len))
 			outcome->end = HTTP_TOO_LONG;
 	} else if (len > BOUND_REFUSAL) {
-		outcome->answer.len = BOUND_REFUSAL;
 		body[BOUND_REFUSAL] = '\0';
 	}
 	return transfer->ops->finished(transfer, outcome);
 }
 
-static int add_header(void *context, const char *line)
+static void check_headers(const struct buf *lines)
 {
-	(void)context;
-	must(!strpbrk(line, "\r\n"));
-	return 0;
+	for (size_t i = 0; i < lines->len; i++)
+		must(!strchr("\r\n", lines->data[i]) || !lines->data[i]);
 }
 
 void http_submit(struct http_client *client, struct http_transfer *transfer)
@@ -115,7 +111,8 @@ void http_submit(struct http_client *client, struct http_transfer *transfer)
 
 	(void)client;
 	while (verdict.again) {
-		struct http_message message = {.add = add_header};
+		SCOPE(buf_release) struct buf lines = BUF_INIT;
+		struct http_message message = {.headers = &lines};
 		struct http_outcome outcome = {.answer = {.headers = "", .body = ""}, .reason = ""};
 		bool last = rest.len == 0;
 
@@ -124,6 +121,7 @@ void http_submit(struct http_client *client, struct http_transfer *transfer)
 			outcome.end = HTTP_IMPOSSIBLE;
 			(void)take_number(); /* or it would be tried for 30 seconds */
 		}
+		check_headers(&lines);
 		if (last || outcome.end == HTTP_IMPOSSIBLE)
 			verdict = transfer->ops->finished(transfer, &outcome);
 		else

@@ -532,10 +532,10 @@ TEST_OF(s, another_object_has_another_number)
 /* Credentials that do not come, once they are wanted. */
 static atomic_bool wanted, asked;
 
-static int never_sign(struct object_auth *auth, const struct url *url, header_add_fn *add,
-		      void *context, struct err *err)
+static int never_sign(struct object_auth *auth, const struct url *url, struct buf *headers,
+		      struct err *err)
 {
-	(void)auth, (void)url, (void)add, (void)context, (void)err;
+	(void)auth, (void)url, (void)headers, (void)err;
 	if (!atomic_load(&wanted))
 		return 0;
 	atomic_store(&asked, true);

@@ -353,10 +353,10 @@ static int credentials_of_profile(const struct credentials_ask *ask, struct cred
 				  struct err *err)
 {
 	SCOPE(profile_release) struct profile *profile = NULL;
-	int r = profile_open(ask->profile, &profile, err);
+	int r = profile_open(ask->settings->profile, &profile, err);
 
 	/* AWS_PROFILE is not about Google's. */
-	if (r == -ENOENT && ask->google && !ask->profile)
+	if (r == -ENOENT && ask->google && !ask->settings->profile)
 		return 1;
 	if (r == 0)
 		r = keys_of_profile(ask, profile, ret, err);
@@ -562,7 +562,7 @@ int credentials_find(const struct credentials_ask *ask, struct credentials *ret,
 		int r;
 
 		if (!(place->of & (ask->google ? GOOGLE : AMAZON)) ||
-		    (ask->profile && place->find != credentials_of_profile))
+		    (ask->settings->profile && place->find != credentials_of_profile))
 			continue;
 		r = place->find(ask, &found, &reason);
 		if (r == 0 && (ends_line(found.access) || ends_line(found.token)))

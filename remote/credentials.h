@@ -36,10 +36,9 @@ typedef int credentials_fetch_fn(const struct fetch_request *request, unsigned *
 				 struct buf *ret_body, struct err *err);
 
 struct credentials_ask {
-	bool google;	     /* for gs:// */
-	const char *profile; /* of --profile, or NULL */
-	const char *region;  /* whose STS is asked; NULL: the global STS */
-	const char *domain;  /* that services of Amazon are in there */
+	bool google;	    /* for gs:// */
+	const char *region; /* whose STS is asked; NULL: the global STS */
+	const char *domain; /* that services of Amazon are in there */
 	const struct remote_settings *settings;
 	credentials_fetch_fn *fetch;
 	const atomic_bool *stops; /* nobody waits any more; NULL: somebody does */

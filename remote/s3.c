@@ -390,7 +390,6 @@ int s3_auth_new(const char *name, const struct remote_settings *settings, struct
 {
 	struct s3_auth *s3 = calloc(1, sizeof(*s3));
 	struct credentials_ask ask = {.google = name_has_scheme(name, "gs"),
-				      .profile = settings->profile,
 				      .settings = settings,
 				      .fetch = remote->fetch ?: fetch};
 	int r;

@@ -106,7 +106,7 @@ static void read_listing(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	SCOPE(credentials_release) struct credentials found = {0};
-	const struct remote_settings settings = REMOTE_DEFAULTS;
+	struct remote_settings settings = REMOTE_DEFAULTS;
 	struct credentials_ask ask = {
 		.domain = "amazonaws.com", .fetch = fetched, .settings = &settings};
 	const uint8_t *text;
@@ -124,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d%s", fd, len ? "" : "/none");
 	look_in(data[0], path);
 	ask.google = data[0] & 128;
-	ask.profile = data[0] & 64 ? "x" : NULL;
+	settings.profile = data[0] & 64 ? "x" : NULL;
 	if (credentials_find(&ask, &found, &err) < 0)
 		must(err.text[0]);
 	else

@@ -64,12 +64,12 @@ static const char *found(const char *profile, const char *const *exchanges, int 
 	static char text[256];
 	SCOPE(credentials_release) struct credentials keys = {0};
 	const struct credentials_ask ask = {.google = google,
-					    .profile = profile,
 					    .region = region,
 					    .domain = "amazonaws.com",
 					    .settings = &settings,
 					    .fetch = answer};
 
+	settings.profile = profile;
 	expected = exchanges;
 	why = (struct err){0};
 	assert_int_equal(credentials_find(&ask, &keys, &why), error);

@@ -120,9 +120,6 @@ static uint64_t patience(const struct object *object)
 /* While a pack is being opened, the caller reports the error. */
 static void note_end(struct object *object, const struct err *why, int error)
 {
-	pthread_mutex_lock(&object->lock);
-	object->why = *why;
-	pthread_mutex_unlock(&object->lock);
 	if (!object->group->many && error != -ESTALE && error != -ECANCELED &&
 	    is_object_open(object))
 		outage_notice_given_up(&object->group->notice, why->text);
@@ -132,11 +129,10 @@ static void note_end(struct object *object, const struct err *why, int error)
 
 static struct http_verdict end_read(struct object_read *read, int64_t result)
 {
-	object_done_fn *done = read->done;
-	void *arg = read->arg;
+	struct object_read ended = *read;
 
 	free(read);
-	done(arg, result);
+	ended.done(ended.arg, result, &ended.why);
 	return (struct http_verdict){0};
 }
 
@@ -358,7 +354,7 @@ void object_get(struct object *object, const struct iovec *iov, int count,
 	struct object_read *read = calloc(1, sizeof(*read));
 
 	if (!read) {
-		done(arg, -ENOMEM);
+		done(arg, -ENOMEM, &(struct err){0});
 		return;
 	}
 	read->transfer = (struct http_transfer){
@@ -420,7 +416,6 @@ int object_new(struct object_group *group, struct object_auth *auth, const char 
 	object->group = group;
 	object->auth = auth;
 	atomic_store(&object->size, UINT64_MAX);
-	pthread_mutex_init(&object->lock, NULL);
 	*ret = object;
 	return 0;
 }
@@ -449,7 +444,6 @@ void object_free(struct object *object)
 {
 	if (!object)
 		return;
-	pthread_mutex_destroy(&object->lock);
 	free(object->tags.url);
 	free(object->url);
 	free(object->redirect);

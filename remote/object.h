@@ -58,9 +58,6 @@ struct object {
 			      the server gives neither a strong ETag nor Last-Modified */
 	uint64_t modified; /* ns; 0: not known */
 
-	pthread_mutex_t lock;
-	struct err why; /* protected by lock: the last reason why a range could not be read */
-
 	/* What follows belongs to the thread of transfers alone. */
 	struct object_tags tags;
 	bool plain;	/* conditions are refused where they hold: answers tell */
@@ -73,8 +70,9 @@ struct object {
 	char path[];	/* behind the URL of `auth` */
 };
 
-/* Called once, in the thread of transfers or the caller's, with the bytes read, or -errno. */
-typedef void object_done_fn(void *arg, int64_t result);
+/* Called once, in the thread of transfers or the caller's, with the bytes read, or -errno and why.
+ */
+typedef void object_done_fn(void *arg, int64_t result, const struct err *why);
 
 struct object_range {
 	uint64_t first, len;

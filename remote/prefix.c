@@ -87,7 +87,7 @@ struct reading {
 };
 
 /* At most a line a minute. Who reads says what was replaced, or is gone. */
-static void note_loss(struct reading *reading, int error)
+static void note_loss(struct reading *reading, int error, const struct err *why)
 {
 	struct prefix *prefix = reading->prefix;
 	SCOPE(buf_release) struct buf line = BUF_INIT;
@@ -106,19 +106,19 @@ static void note_loss(struct reading *reading, int error)
 	buf_addf(&line, "%s%s", prefix->name, reading->path);
 	if (more)
 		buf_addf(&line, ", and %u more before", more);
-	buf_addf(&line, ": %s", err_text(&reading->object->why, error));
+	buf_addf(&line, ": %s", err_text(why, error));
 	if (prefix->place.settings->notice && buf_error(&line) == 0)
 		prefix->place.settings->notice(line.data);
 }
 
-static void reading_done(void *arg, int64_t result)
+static void reading_done(void *arg, int64_t result, const struct err *why)
 {
 	struct reading *reading = arg;
 	reader_done_fn *done = reading->done;
 	void *done_arg = reading->arg;
 
 	if (result < 0 && result != -ECANCELED && result != -ESTALE && result != -ENOENT)
-		note_loss(reading, (int)result);
+		note_loss(reading, (int)result, why);
 	object_free(reading->object);
 	free(reading);
 	done(done_arg, result < 0 ? (int)result : 0);

@@ -15,7 +15,8 @@ struct kept {
 	bool is_end; /* the beginning or the end of the object: `len` is what came of it */
 	size_t len;
 	unsigned parts; /* under way */
-	int error;	/* of the first that failed */
+	int error;	/* of the first that failed, */
+	struct err why; /* and its reason */
 	struct kept *next;
 	unsigned takers; /* how many copy from it, */
 	bool taken;	 /* of whom the last one frees it */
@@ -48,7 +49,7 @@ struct part {
 };
 
 /* Signals under the lock: the waiter may free what is kept right after. */
-static void part_done(void *arg, int64_t result)
+static void part_done(void *arg, int64_t result, const struct err *why)
 {
 	struct part part = *(struct part *)arg;
 
@@ -56,8 +57,10 @@ static void part_done(void *arg, int64_t result)
 	SCOPE_LOCK(&part.remote->lock);
 	if (part.of->is_end)
 		part.of->len = result < 0 ? 0 : (size_t)result;
-	if (result < 0 && part.of->error == 0)
+	if (result < 0 && part.of->error == 0) {
 		part.of->error = (int)result;
+		part.of->why = *why;
+	}
 	if (--part.of->parts == 0)
 		pthread_cond_broadcast(&part.remote->come);
 }
@@ -228,12 +231,13 @@ struct submitted {
 	struct reader_request *request;
 };
 
-static void submitted_done(void *arg, int64_t result)
+static void submitted_done(void *arg, int64_t result, const struct err *why)
 {
 	struct submitted *submitted = arg;
 	struct reader *reader = submitted->reader;
 	struct reader_request *request = submitted->request;
 
+	(void)why;
 	free(submitted);
 	if (result < 0) {
 		atomic_fetch_add_explicit(&reader->errors, 1, memory_order_relaxed);
@@ -399,7 +403,7 @@ static struct kept *ask_for_end(struct reader_remote *remote, size_t len, bool s
 }
 
 /* Returns 0 or -errno. NULL is fine. */
-static int keep_end(struct reader_remote *remote, struct kept *end, bool suffix)
+static int keep_end(struct reader_remote *remote, struct kept *end, bool suffix, struct err *err)
 {
 	int r;
 
@@ -409,6 +413,7 @@ static int keep_end(struct reader_remote *remote, struct kept *end, bool suffix)
 	r = await(remote, end);
 	pthread_mutex_unlock(&remote->lock);
 	if (r < 0 || end->len == 0) {
+		*err = end->why;
 		free(end);
 		return r;
 	}
@@ -422,13 +427,9 @@ static int get_ends(struct reader_remote *remote, bool whole, struct err *err)
 {
 	struct kept *head = ask_for_end(remote, whole ? REMOTE_PART : REMOTE_HEAD, false);
 	struct kept *tail = whole ? NULL : ask_for_end(remote, REMOTE_TAIL, true);
-	int r = keep_end(remote, head, false);
+	int r = keep_end(remote, head, false, err);
 
-	if (r < 0 && head) {
-		SCOPE_LOCK(&remote->object->lock);
-		*err = remote->object->why;
-	}
-	keep_end(remote, tail, true);
+	keep_end(remote, tail, true, &(struct err){0});
 	return r;
 }
 

@@ -1,22 +1,6 @@
 #include "remote/remote.h"
-#include "base/scope.h"
 #include "remote/http.h"
 #include "remote/s3_keys.h"
-
-static int join(struct remote *remote, const struct remote_settings *settings, struct http **ret,
-		struct err *err)
-{
-	int r = 0;
-
-	SCOPE_LOCK(&remote->lock);
-	if (remote->readers == 0)
-		r = http_new(settings, &remote->http, err);
-	if (r < 0)
-		return r;
-	remote->readers++;
-	*ret = remote->http;
-	return 0;
-}
 
 static void leave(struct remote *remote)
 {
@@ -35,8 +19,14 @@ int remote_client_new(struct remote *remote, const struct remote_settings *setti
 		      const char *url, struct http_client **ret, struct err *err)
 {
 	struct http *http;
-	int r = join(remote, settings, &http, err);
+	int r = 0;
 
+	pthread_mutex_lock(&remote->lock);
+	if (remote->readers == 0)
+		r = http_new(settings, &remote->http, err);
+	remote->readers += r == 0;
+	http = remote->http;
+	pthread_mutex_unlock(&remote->lock);
 	if (r < 0)
 		return r;
 	r = http_client_new(http, url, ret);

@@ -173,8 +173,8 @@ typedef int dataset_fault_fn(void *context, const struct dataset_fault *fault);
 int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, void *context);
 
 /* Compares the keys of the LMDB with the index. Every file must have its record, with the offset
- * and size of the index, and every record must belong to the index. The damage is "no-record",
- * "wrong-size", "wrong-place", "wrong-link" or "unknown-record". Returns 0 (whatever was found),
- * -EBADMSG where the pages cannot be walked, or an I/O error. */
+ * and size of the index, and every record must belong to the index. Faults come in the order of
+ * keys. The damage is "no-record", "wrong-size", "wrong-place", "wrong-link" or "unknown-record".
+ * Returns 0 (whatever was found), -EBADMSG where the pages cannot be walked, or an I/O error. */
 int dataset_check_keys(struct dataset *dataset, dataset_fault_fn *found, void *context,
 		       struct err *err);

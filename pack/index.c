@@ -135,6 +135,11 @@ int index_path(const struct index *index, uint32_t entry, struct buf *path)
 	return path_add(path, entry, part_of, index);
 }
 
+int index_walk_path(const struct index *index, uint32_t entry, struct path_walk *walk)
+{
+	return path_walk(walk, entry, part_of, index);
+}
+
 uint32_t index_inode(const struct index *index, uint32_t entry)
 {
 	if (index_kind(index, entry) != FORMAT_HARDLINK)
@@ -236,8 +241,7 @@ void index_count(const struct index *index, struct format_super *super)
 /* --- paths ----------------------------------------------------------------------------------- */
 
 /* Filled from the end: one climb to the root gives the length, a second one the bytes. */
-int path_add(struct buf *path, uint32_t entry,
-	     struct path_part (*part)(const void *tree, uint32_t entry), const void *tree)
+int path_add(struct buf *path, uint32_t entry, path_part_fn *part, const void *tree)
 {
 	size_t total = 0;
 	char *at;
@@ -260,5 +264,30 @@ int path_add(struct buf *path, uint32_t entry,
 			*--at = '/';
 		entry = p.parent;
 	}
+	return 0;
+}
+
+int path_walk(struct path_walk *walk, uint32_t entry, path_part_fn *part, const void *tree)
+{
+	const struct path_part p = part(tree, entry);
+	struct buf *path = &walk->path;
+	int r = 0;
+
+	path->len = walk->above;
+	if (p.parent != walk->parent) {
+		path->len = 0;
+		r = path_add(path, p.parent, part, tree);
+		if (r == 0 && p.parent)
+			r = buf_add(path, "/", 1);
+		walk->parent = p.parent;
+		walk->above = path->len;
+	}
+	if (r == 0)
+		r = buf_reserve(path, p.len + 1);
+	if (r < 0)
+		return r;
+	memcpy(path->data + path->len, p.name, p.len);
+	path->len += p.len;
+	path->data[path->len] = '\0';
 	return 0;
 }

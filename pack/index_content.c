@@ -17,10 +17,8 @@
 struct content_pass {
 	const struct index *index;
 	XXH128_hash_t sum;
-	uint64_t extent; /* the first of the entry, if it has any */
-	struct buf entry;
-	uint64_t parent; /* of the entry; `entry` begins with its path, and a slash if it has one */
-	size_t parent_len;
+	uint64_t extent;       /* the first of the entry, if it has any */
+	struct path_walk walk; /* its path; then what else counts follows */
 };
 
 static int digest_entry(struct content_pass *pass, uint32_t entry)
@@ -30,30 +28,19 @@ static int digest_entry(struct content_pass *pass, uint32_t entry)
 	bool as_is = kind == FORMAT_DIRECTORY || kind == FORMAT_SYMLINK;
 	uint8_t type[2] = {0, (uint8_t)(as_is ? kind : FORMAT_FILE)};
 	uint32_t inode = index_inode(index, entry);
-	uint32_t parent = (uint32_t)index_get(index, SECTION_PARENT, entry);
 	uint64_t size = index_get(index, SECTION_SIZE, inode), first = pass->extent;
 	XXH128_hash_t hash;
+	struct buf *text = &pass->walk.path;
 	uint8_t bytes[8];
-	size_t len;
-	const char *name = index_name(index, entry, &len);
 	int r;
 
 	if (kind == FORMAT_DIRECTORY && size > 0)
 		return 0;
-	/* Siblings come in blocks, so most entries have the same parent as the one before. */
-	pass->entry.len = pass->parent_len;
-	if (parent != pass->parent) {
-		pass->entry.len = 0;
-		index_path(index, parent, &pass->entry);
-		if (parent)
-			buf_add(&pass->entry, "/", 1);
-		pass->parent = parent;
-		pass->parent_len = pass->entry.len;
-	}
-	buf_add(&pass->entry, name, len);
-	r = buf_add(&pass->entry, type, sizeof(type));
+	r = index_walk_path(index, entry, &pass->walk);
+	if (r == 0)
+		r = buf_add(text, type, sizeof(type));
 	if (r == 0 && kind == FORMAT_SYMLINK)
-		r = buf_add(&pass->entry,
+		r = buf_add(text,
 			    index->sections[SECTION_TARGETS].data +
 				    index_get(index, SECTION_START, entry),
 			    size);
@@ -63,13 +50,13 @@ static int digest_entry(struct content_pass *pass, uint32_t entry)
 		else
 			pass->extent += format_extents(size);
 		le_put64(bytes, size);
-		buf_add(&pass->entry, bytes, sizeof(bytes));
-		r = buf_add(&pass->entry, index->sections[SECTION_CHECKSUMS].data + 8 * first,
+		buf_add(text, bytes, sizeof(bytes));
+		r = buf_add(text, index->sections[SECTION_CHECKSUMS].data + 8 * first,
 			    8 * format_extents(size));
 	}
 	if (r < 0)
 		return r;
-	hash = XXH3_128bits(pass->entry.data, pass->entry.len);
+	hash = XXH3_128bits(text->data, text->len);
 	pass->sum.low64 += hash.low64;
 	pass->sum.high64 += hash.high64 + (pass->sum.low64 < hash.low64);
 	return 0;
@@ -83,7 +70,7 @@ int index_content_id(const struct index *index, uint8_t ret[static FORMAT_ID_BYT
 
 	for (uint32_t e = 0; r == 0 && e < index->entries; e++)
 		r = digest_entry(&pass, e);
-	buf_release(&pass.entry);
+	buf_release(&pass.walk.path);
 	if (r < 0)
 		return r;
 	XXH128_canonicalFromHash(&id, pass.sum);

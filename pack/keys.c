@@ -1,131 +1,109 @@
-/* From the keys of the LMDB to rows of the index. A path becomes a key in one of three ways
- * (format.h). A walk over all keys calls a visitor with each record and its row. There are two:
- * index_locate() finds offsets, dataset_check_keys() verifies. */
-#include "base/bits.h"
+/* From the keys of the LMDB to rows of the index. The rows that have a record are brought into the
+ * order of their keys (format.h), and a walk over the LMDB goes along with them. A visitor gets
+ * each record with its row. There are two: index_locate() finds offsets, dataset_check_keys()
+ * verifies. */
+#include "base/bytes.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "pack/dataset_internal.h"
 #include <stdio.h>
+#include <string.h>
 
-/* Entries whose keys are hashes: paths over FORMAT_KEY_MAX bytes, and split files. */
+/* An entry whose keys are hashes: a split file, or a path over FORMAT_KEY_MAX bytes. */
 struct hashed {
 	char hash[FORMAT_HASH_DIGITS + 1];
+	bool split;
 	uint32_t entry;
 };
 
-#define HASH_AT 6 /* in a key: after "\0part." and "\0path." */
-
-/* The row that a key belongs to. */
+/* A row that must have a record. */
 struct keys_row {
 	enum format_section section; /* START: `row` is an entry; PARTS: a row there */
 	uint64_t row;
 	uint32_t entry;
+	uint64_t part; /* of a split file */
 	uint64_t size; /* that its value must have */
 	bool link;     /* the value names another path: a hard link or alias */
 };
 
-/* Returns 0 to go on. `row` is NULL for a key that the index does not know. */
+/* Returns 0 to go on. `record` is NULL for a row that has none, `row` for a key that the index does
+ * not know. */
 typedef int keys_visit_fn(void *context, const struct walker_record *record,
 			  const struct keys_row *row, struct err *err);
 
-struct resolver {
+struct keys {
 	const struct index *index;
-	struct buf hashed; /* struct hashed, sorted; made when the first hashed key is met */
-	bool hashed_made;  /* there may be none */
-	/* Keys come sorted, so most are in the directory of the key before. */
-	char directory[FORMAT_KEY_MAX];
-	size_t directory_len;
-	uint32_t directory_entry;
-	uint32_t next; /* where the next key is likely to be */
+	struct buf hashed; /* struct hashed, by their keys, */
+	struct buf others; /* and uint32_t, after these: entries whose keys are paths */
+	struct path_walk walk;
+	/* The row that the walk is at, and its key: */
+	bool there; /* else it has passed all */
+	struct keys_row row;
+	struct format_key key;
+	size_t next;   /* among both: the entry that comes then, */
+	uint64_t part; /* and the part of it */
 };
 
-static int compare_hashed(const void *a, const void *b)
+static void keys_release(struct keys *keys)
 {
-	return memcmp(a, b, sizeof(((struct hashed *)0)->hash) - 1);
+	buf_release(&keys->hashed);
+	buf_release(&keys->others);
+	buf_release(&keys->walk.path);
 }
 
-static int resolver_hash_all(struct resolver *resolver)
+/* --- the order of keys ------------------------------------------------------------------------ */
+
+/* Parts come before other hashes. */
+static int compare_hashed(const void *left, const void *right)
 {
-	SCOPE(buf_release) struct buf path = BUF_INIT;
-	struct hashed one;
+	const struct hashed *a = left, *b = right;
 
-	for (uint32_t e = 1; e < resolver->index->entries; e++) {
-		int r;
-
-		path.len = 0;
-		r = index_path(resolver->index, e, &path);
-		if (r < 0)
-			return r;
-		if (path.len <= FORMAT_KEY_MAX && index_kind(resolver->index, e) != FORMAT_SPLIT)
-			continue;
-		format_path_hash(path.data, path.len, one.hash);
-		one.entry = e;
-		r = buf_add(&resolver->hashed, &one, sizeof(one));
-		if (r < 0)
-			return r;
-	}
-	buf_sort(&resolver->hashed, sizeof(one), compare_hashed);
-	resolver->hashed_made = true;
-	return 0;
+	return a->split != b->split ? b->split - a->split : strcmp(a->hash, b->hash);
 }
 
-/* The entry whose path has the hash at `digits`: 0, -ENOENT or -ENOMEM. */
-static int resolve_hash(struct resolver *resolver, const uint8_t *digits, uint32_t *ret)
+/* Siblings, the last first, as if the names of directories ended in '/'. */
+static int compare_siblings(const void *left, const void *right, void *context)
 {
-	struct hashed wanted = {0};
-	const struct hashed *found;
+	const struct index *index = context;
+	uint32_t a = *(const uint32_t *)right, b = *(const uint32_t *)left;
+	size_t a_len, b_len, len;
+	const char *x = index_name(index, a, &a_len), *y = index_name(index, b, &b_len);
+	int order;
 
-	if (!resolver->hashed_made) {
-		int r = resolver_hash_all(resolver);
-
-		if (r < 0)
-			return r;
-	}
-	memcpy(wanted.hash, digits, sizeof(wanted.hash) - 1);
-	found = buf_find(&resolver->hashed, &wanted, sizeof(wanted), compare_hashed);
-	if (!found)
-		return -ENOENT;
-	*ret = found->entry;
-	return 0;
+	len = min(a_len, b_len);
+	order = memcmp(x, y, len);
+	if (order)
+		return order;
+	return (a_len > len				   ? (uint8_t)x[len]
+		: index_kind(index, a) == FORMAT_DIRECTORY ? '/'
+							   : 0) -
+	       (b_len > len				   ? (uint8_t)y[len]
+		: index_kind(index, b) == FORMAT_DIRECTORY ? '/'
+							   : 0);
 }
 
-static int resolve_path(struct resolver *resolver, const char *path, size_t len, uint32_t *ret)
+/* Puts the children of a directory on a stack, the one with the smallest key on top. */
+static int push_children(const struct index *index, uint32_t directory, struct buf *stack)
 {
-	const char *slash = memrchr(path, '/', len);
-	size_t directory_len = slash ? (size_t)(slash - path) : 0;
-	const char *name = slash ? slash + 1 : path;
-	size_t name_len = len - (size_t)(name - path), other_len;
-	const struct index *index = resolver->index;
-	int r;
+	uint32_t first = (uint32_t)index_get(index, SECTION_START, directory);
+	uint32_t count = (uint32_t)index_get(index, SECTION_SIZE, directory);
+	size_t before = stack->len;
+	bool nested = false;
+	int r = 0;
 
-	/* index_find() ignores such slashes, but only one key may stand for a path. */
-	if (slash == path || memmem(path, len, "//", 2))
-		return -ENOENT;
-	if (directory_len != resolver->directory_len ||
-	    memcmp(path, resolver->directory, directory_len) != 0) {
-		r = index_find(index, path, directory_len, &resolver->directory_entry);
-		if (r < 0)
-			return r;
-		memcpy(resolver->directory, path, directory_len);
-		resolver->directory_len = directory_len;
+	for (uint32_t e = first + count; r == 0 && e-- > first;) {
+		nested |= index_kind(index, e) == FORMAT_DIRECTORY;
+		r = buf_add(stack, &e, sizeof(e));
 	}
-	if (resolver->next < index->entries &&
-	    index_get(index, SECTION_PARENT, resolver->next) == resolver->directory_entry) {
-		const char *other = index_name(index, resolver->next, &other_len);
-
-		if (other_len == name_len && memcmp(other, name, name_len) == 0) {
-			*ret = resolver->next++;
-			return 0;
-		}
-	}
-	r = index_lookup(index, resolver->directory_entry, name, name_len, ret);
-	if (r == 0)
-		resolver->next = *ret + 1;
+	if (r == 0 && nested)
+		qsort_r(stack->data + before, count, sizeof(first), compare_siblings,
+			(void *)index);
 	return r;
 }
 
 /* Whether an entry has a record under its path: a file that is not split, or a link to one whose
  * bytes are not in the base of a delta. */
-static bool keys_has_record(const struct index *index, uint32_t entry)
+static bool has_record(const struct index *index, uint32_t entry)
 {
 	switch (index_kind(index, entry)) {
 	case FORMAT_FILE:
@@ -138,93 +116,154 @@ static bool keys_has_record(const struct index *index, uint32_t entry)
 	}
 }
 
-/* "\0part.HASH.NNNNNNNN": the classifier has checked lengths, not digits. */
-static int part_row(struct resolver *resolver, const uint8_t *key, struct keys_row *ret)
+static int add_entry(struct keys *keys, uint32_t entry)
 {
-	static const char hex[] = "0123456789abcdef";
-	const uint8_t *digits = key + HASH_AT + FORMAT_HASH_DIGITS + 1;
-	const struct index *index = resolver->index;
-	uint64_t part = 0, size;
-	uint32_t entry;
-	int r = resolve_hash(resolver, key + HASH_AT, &entry);
+	struct hashed hashed = {.split = index_kind(keys->index, entry) == FORMAT_SPLIT,
+				.entry = entry};
+	const struct buf *path = &keys->walk.path;
+	int r;
 
+	if (!hashed.split && !has_record(keys->index, entry))
+		return 0;
+	r = index_walk_path(keys->index, entry, &keys->walk);
 	if (r < 0)
 		return r;
-	for (int i = 0; i < 8; i++) {
-		const char *at = memchr(hex, digits[i], 16);
+	if (!hashed.split && path->len <= FORMAT_KEY_MAX)
+		return buf_add(&keys->others, &entry, sizeof(entry));
+	format_path_hash(path->data, path->len, hashed.hash);
+	return buf_add(&keys->hashed, &hashed, sizeof(hashed));
+}
 
-		if (!at)
-			return -ENOENT;
-		part = part << 4 | (uint64_t)(at - hex);
+static int keys_sort(struct keys *keys)
+{
+	SCOPE(buf_release) struct buf stack = BUF_INIT;
+	uint32_t entry = 0;
+	int r = buf_add(&stack, &entry, sizeof(entry));
+
+	while (r == 0 && stack.len) {
+		stack.len -= sizeof(entry);
+		memcpy(&entry, stack.data + stack.len, sizeof(entry));
+		r = index_kind(keys->index, entry) == FORMAT_DIRECTORY
+			    ? push_children(keys->index, entry, &stack)
+			    : add_entry(keys, entry);
 	}
-	if (index_kind(index, entry) != FORMAT_SPLIT)
-		return -ENOENT;
-	size = index_get(index, SECTION_SIZE, entry);
-	if (part >= format_parts(size))
-		return -ENOENT;
-	*ret = (struct keys_row){.section = SECTION_PARTS,
-				 .row = index_get(index, SECTION_START, entry) + part,
-				 .entry = entry,
-				 .size = part + 1 < format_parts(size) ? FORMAT_PART
-								       : size - part * FORMAT_PART};
-	return 0;
+	buf_sort(&keys->hashed, sizeof(struct hashed), compare_hashed);
+	return r;
 }
 
-/* The row of a key: 0, -ENOENT (the index knows no such thing) or -ENOMEM. */
-static int resolve_key(struct resolver *resolver, enum format_key_kind kind, const uint8_t *key,
-		       size_t len, struct keys_row *ret)
+/* Goes on to the next row. */
+static int keys_next(struct keys *keys)
 {
-	uint32_t entry;
-	int r = -ENOENT;
+	const struct index *index = keys->index;
+	size_t hashed = BUF_COUNT(&keys->hashed, struct hashed);
+	size_t others = BUF_COUNT(&keys->others, uint32_t);
+	struct keys_row *row = &keys->row;
+	const struct buf *path = &keys->walk.path;
+	uint64_t parts;
+	int r;
 
-	if (kind == KEY_PART)
-		return part_row(resolver, key, ret);
-	if (kind == KEY_HASHED)
-		r = resolve_hash(resolver, key + HASH_AT, &entry);
-	else if (kind == KEY_PATH)
-		r = resolve_path(resolver, (const char *)key, len, &entry);
+	keys->there = keys->next < hashed + others;
+	if (!keys->there)
+		return 0;
+	*row = (struct keys_row){
+		.section = SECTION_START,
+		.entry = keys->next < hashed
+				 ? BUF_ITEMS(&keys->hashed, struct hashed)[keys->next].entry
+				 : BUF_ITEMS(&keys->others, uint32_t)[keys->next - hashed]};
+	row->row = row->entry;
+	row->size = index_get(index, SECTION_SIZE, row->entry);
+	row->link = index_kind(index, row->entry) == FORMAT_ALIAS ||
+		    index_kind(index, row->entry) == FORMAT_HARDLINK;
+	r = index_walk_path(index, row->entry, &keys->walk);
 	if (r < 0)
 		return r;
-	if (!keys_has_record(resolver->index, entry))
-		return -ENOENT;
-	*ret = (struct keys_row){.section = SECTION_START,
-				 .row = entry,
-				 .entry = entry,
-				 .size = index_get(resolver->index, SECTION_SIZE, entry),
-				 .link = index_kind(resolver->index, entry) != FORMAT_FILE};
+	if (index_kind(index, row->entry) != FORMAT_SPLIT) {
+		format_key_path(path->data, path->len, &keys->key);
+		keys->next++;
+		return 0;
+	}
+	parts = format_parts(row->size);
+	row->section = SECTION_PARTS;
+	row->part = keys->part;
+	row->row = index_get(index, SECTION_START, row->entry) + row->part;
+	row->size = min(row->size - row->part * FORMAT_PART, FORMAT_PART);
+	format_key_part(path->data, path->len, (uint32_t)row->part, &keys->key);
+	keys->part = row->part + 1 < parts ? row->part + 1 : 0;
+	keys->next += keys->part == 0;
 	return 0;
 }
 
-/* Visits all records in key order, except the superblock, sections and other reserved keys. Returns
- * 0, what `visit` returned, -EBADMSG, -EIO or -ENOMEM. */
+/* --- the walk --------------------------------------------------------------------------------- */
+
+/* Visits the record, after the rows that have smaller keys; NULL: what is left of the rows. */
+static int visit_up_to(struct keys *keys, const struct walker_record *record, keys_visit_fn *visit,
+		       void *context, struct err *err)
+{
+	while (keys->there) {
+		int order = record ? bytes_compare(keys->key.data, keys->key.len, record->key,
+						   record->key_len)
+				   : -1;
+		int r;
+
+		if (order > 0)
+			break;
+		r = visit(context, order == 0 ? record : NULL, &keys->row, err);
+		if (r == 0)
+			r = keys_next(keys);
+		if (r < 0 || order == 0)
+			return r;
+	}
+	return record ? visit(context, record, NULL, err) : 0;
+}
+
+/* Visits all rows and records in key order, except the superblock, sections and other reserved
+ * keys. Returns 0, what `visit` returned, -EBADMSG, -EIO or -ENOMEM. */
 static int keys_walk(const struct index *index, struct walker *walker, keys_visit_fn *visit,
 		     void *context, struct err *err)
 {
-	struct resolver resolver = {.index = index, .next = 1};
+	SCOPE(keys_release) struct keys keys = {.index = index};
 	struct walker_record record;
-	struct keys_row row;
-	int r, known;
+	int r = keys_sort(&keys);
 
-	for (r = walker_first(walker, &record, err); r == 0;
-	     r = r == 0 ? walker_next(walker, &record, err) : r) {
+	if (r == 0)
+		r = keys_next(&keys);
+	if (r == 0)
+		r = walker_first(walker, &record, err);
+	while (r == 0) {
 		enum format_key_kind kind = format_key_classify(record.key, record.key_len);
 
-		if (kind == KEY_SUPER || kind == KEY_SECTION || kind == KEY_RESERVED)
-			continue;
-		known = resolve_key(&resolver, kind, record.key, record.key_len, &row);
-		if (known < 0 && known != -ENOENT && known != -ENOTDIR)
-			r = known;
-		else
-			r = visit(context, &record, known == 0 ? &row : NULL, err);
+		if (kind != KEY_SUPER && kind != KEY_SECTION && kind != KEY_RESERVED)
+			r = visit_up_to(&keys, &record, visit, context, err);
+		if (r == 0)
+			r = walker_next(walker, &record, err);
 	}
-	buf_release(&resolver.hashed);
-	return r == 1 ? 0 : r;
+	return r == 1 ? visit_up_to(&keys, NULL, visit, context, err) : r;
 }
+
+/* --- finding offsets -------------------------------------------------------------------------- */
+
+#define LOST_NAMED 3
 
 struct locating {
 	struct index *index;
-	uint64_t rows; /* files and parts found */
+	uint64_t rows, lost; /* files and parts; of these, without a record: */
+	uint32_t last;
+	unsigned named;
+	struct buf names; /* ": 'a', 'b'" */
 };
+
+static int note_lost(struct locating *locating, uint32_t entry)
+{
+	locating->lost++;
+	if (entry == locating->last || locating->named > LOST_NAMED)
+		return 0;
+	locating->last = entry;
+	if (locating->named++ == LOST_NAMED)
+		return buf_adds(&locating->names, ", ...");
+	buf_adds(&locating->names, locating->names.len ? ", '" : ": '");
+	index_path(locating->index, entry, &locating->names);
+	return buf_adds(&locating->names, "'");
+}
 
 static int locate_record(void *context, const struct walker_record *record,
 			 const struct keys_row *row, struct err *err)
@@ -233,77 +272,34 @@ static int locate_record(void *context, const struct walker_record *record,
 
 	if (!row || row->link)
 		return 0;
+	locating->rows++;
+	if (!record)
+		return note_lost(locating, row->entry);
 	if (record->size != row->size)
 		return err_set(err, -EBADMSG, "'%.*s': %llu bytes stored, %llu in the index",
 			       (int)record->key_len, (const char *)record->key,
 			       (unsigned long long)record->size, (unsigned long long)row->size);
 	index_put(locating->index, row->section, row->row, record->offset);
-	locating->rows++;
 	return 0;
 }
-
-static uint64_t rows_expected(const struct index *index)
-{
-	uint64_t rows = index->sections[SECTION_PARTS].count;
-
-	for (uint32_t e = 0; e < index->entries; e++)
-		rows += index_kind(index, e) == FORMAT_FILE;
-	return rows;
-}
-
-/* No record begins at offset 0, so 0 means that no offset was found. */
-static bool is_lost(const struct index *index, uint32_t entry)
-{
-	enum format_kind kind = index_kind(index, entry);
-	uint64_t start = index_get(index, SECTION_START, entry), parts;
-
-	if (kind != FORMAT_SPLIT)
-		return kind == FORMAT_FILE && start == 0;
-	parts = format_parts(index_get(index, SECTION_SIZE, entry));
-	for (uint64_t part = 0; part < parts; part++)
-		if (index_get(index, SECTION_PARTS, start + part) == 0)
-			return true;
-	return false;
-}
-
-#define LOST_NAMED 3
 
 int index_locate(struct index *index, struct walker *walker, struct err *err)
 {
 	struct locating locating = {.index = index};
 	int r = keys_walk(index, walker, locate_record, &locating, err);
 
-	if (r == 0 && locating.rows != rows_expected(index)) {
-		SCOPE(buf_release) struct buf names = BUF_INIT; /* ": 'a', 'b'" */
-		uint64_t expected = rows_expected(index);
-		unsigned named = 0;
-
-		for (uint32_t e = 1; e < index->entries && named <= LOST_NAMED; e++) {
-			if (!is_lost(index, e))
-				continue;
-			buf_adds(&names, named == LOST_NAMED ? ", ..." : named ? ", '" : ": '");
-			if (named++ == LOST_NAMED)
-				break;
-			index_path(index, e, &names);
-			buf_adds(&names, "'");
-		}
-		r = buf_error(&names);
-		if (r == 0)
-			r = err_set(err, -EBADMSG, "%llu of %llu files have no record%s",
-				    (unsigned long long)(expected - locating.rows),
-				    (unsigned long long)expected, names.len ? names.data : "");
-	}
+	if (r == 0 && locating.lost)
+		r = err_set(err, -EBADMSG, "%llu of %llu files have no record%s",
+			    (unsigned long long)locating.lost, (unsigned long long)locating.rows,
+			    locating.names.data);
+	buf_release(&locating.names);
 	return r;
 }
 
-/* --- verifying: each record must belong to a row and lie where it says
- * ---------------------------- */
+/* --- verifying: each record must belong to a row and lie where it says ------------------------ */
 
 struct checking {
 	const struct dataset *dataset;
-	uint8_t *entries_seen; /* a bit for each entry whose record was seen; unused for split files
-				*/
-	uint8_t *parts_seen;   /* a bit for each row of the section parts */
 	dataset_fault_fn *found;
 	void *context;
 };
@@ -313,6 +309,17 @@ static int fault_in(const struct checking *checking, uint32_t entry, const char 
 {
 	return dataset_say_fault(checking->dataset, entry, damage, text, checking->found,
 				 checking->context);
+}
+
+static int say_missing(const struct checking *checking, const struct keys_row *row)
+{
+	uint64_t size = index_get(&checking->dataset->index, SECTION_SIZE, row->entry);
+	char text[80] = "has no record";
+
+	if (row->section == SECTION_PARTS)
+		snprintf(text, sizeof(text), "part %llu of %llu has no record",
+			 (unsigned long long)row->part + 1, (unsigned long long)format_parts(size));
+	return fault_in(checking, row->entry, "no-record", text);
 }
 
 /* The record of a hard link or alias names the path that its bytes are under. */
@@ -357,10 +364,8 @@ static int check_record(void *context, const struct walker_record *record,
 
 		return checking->found(checking->context, &fault);
 	}
-	if (row->section == SECTION_PARTS)
-		bit_set(checking->parts_seen, row->row);
-	else
-		bit_set(checking->entries_seen, row->entry);
+	if (!record)
+		return say_missing(checking, row);
 	if (row->link)
 		return check_link(checking, record, row->entry);
 	if (record->size != row->size)
@@ -372,48 +377,12 @@ static int check_record(void *context, const struct walker_record *record,
 	return 0;
 }
 
-static int check_parts_seen(const struct checking *checking, uint32_t entry)
-{
-	const struct index *index = &checking->dataset->index;
-	uint64_t parts = format_parts(index_get(index, SECTION_SIZE, entry));
-	uint64_t first = index_get(index, SECTION_START, entry);
-	char text[80];
-	int r = 0;
-
-	for (uint64_t i = 0; r == 0 && i < parts; i++) {
-		if (bit_get(checking->parts_seen, first + i))
-			continue;
-		snprintf(text, sizeof(text), "part %llu of %llu has no record",
-			 (unsigned long long)i + 1, (unsigned long long)parts);
-		r = fault_in(checking, entry, "no-record", text);
-	}
-	return r;
-}
-
 int dataset_check_keys(struct dataset *dataset, dataset_fault_fn *found, void *context,
 		       struct err *err)
 {
-	const struct index *index = &dataset->index;
-	SCOPE_FREE uint8_t *entries_seen = calloc(1, index->entries / 8 + 1);
-	SCOPE_FREE uint8_t *parts_seen = calloc(1, index->sections[SECTION_PARTS].count / 8 + 1);
-	struct checking checking = {.dataset = dataset,
-				    .entries_seen = entries_seen,
-				    .parts_seen = parts_seen,
-				    .found = found,
-				    .context = context};
+	struct checking checking = {.dataset = dataset, .found = found, .context = context};
 	SCOPE(walker_release) struct walker *walker = NULL;
-	int r;
+	int r = walker_new(dataset->reader, &walker, err);
 
-	if (!entries_seen || !parts_seen)
-		return -ENOMEM;
-	r = walker_new(dataset->reader, &walker, err);
-	if (r == 0)
-		r = keys_walk(index, walker, check_record, &checking, err);
-	for (uint32_t e = 0; r == 0 && e < index->entries; e++) {
-		if (index_kind(index, e) == FORMAT_SPLIT)
-			r = check_parts_seen(&checking, e);
-		else if (keys_has_record(index, e) && !bit_get(entries_seen, e))
-			r = fault_in(&checking, e, "no-record", "has no record");
-	}
-	return r;
+	return r < 0 ? r : keys_walk(&dataset->index, walker, check_record, &checking, err);
 }

@@ -487,10 +487,9 @@ TEST_OF(f, a_key_longer_than_lmdb_allows_is_no_path)
 	assert_done(io_pwrite_full(fd, bytes, (size_t)size, 0));
 	close(fd);
 	open_pack(f);
-	memset(bytes, '/', 1 + sizeof(slashes));
-	bytes[0] = 'a';
-	strcpy(bytes + 1 + sizeof(slashes),
-	       ": unknown-record: a record that the index does not know\n"
-	       "a: no-record: has no record\n");
+	memset(bytes, '/', sizeof(bytes));
+	memcpy(bytes, "a: no-record: has no record\na", 29);
+	strcpy(bytes + 29 + sizeof(slashes),
+	       ": unknown-record: a record that the index does not know\n");
 	expect_faults(f, bytes);
 }

@@ -1,10 +1,9 @@
 /* First the rows of the merged tree: which entries it has, in which order.
  *
  * A folder of the merged tree has parts: the folders with this path in the packs. The children of
- * each part are sorted, so a merge of the parts brings all children in order, with those of one
- * name next to each other. Children of one name become one row. A row that is a folder has those
- * children as its parts. Folders wait on a stack for their turn, the first child on top, which is
- * the order of os.walk.
+ * all parts are sorted by name, and those of one name become one row. A row that is a folder has
+ * those children as its parts. Folders wait on a stack for their turn, the first child on top,
+ * which is the order of os.walk.
  *
  * What goes below a folder "a/b" has two parts that are in no pack: one with the only child "a",
  * and one with the only child "b". */
@@ -24,31 +23,22 @@ struct merge_row {
 	uint32_t origin;	  /* where its attributes come from */
 	uint32_t place;		  /* where its bytes come from: an origin, too */
 	uint32_t parent;	  /* a row before it; the root is its own */
-	uint32_t child, children; /* of a folder: its first row, and how many */
+	uint32_t child, children; /* of a folder: its first row, and how many; while it waits for
+				     its turn: its parts */
 	uint8_t name_len;
 	uint8_t kind;
 };
 
 struct part {
+	const char *below; /* what is left of the path above the root of the pack; "": in it */
 	unsigned pack;
-	const char
-		*below; /* what is left of the path above the root of the pack; "": in the pack */
 	uint32_t entry;
 };
 
-/* How far the merge of a folder has come in one of its parts. */
-struct cursor {
-	struct part part;
-	uint32_t next, end; /* places of its children: pack/renames.h */
-	uint32_t entry;	    /* at `next`, */
-	const char *name;   /* and its name */
-	size_t len;
-};
-
-/* A folder whose turn is still to come. */
-struct folder {
-	uint32_t row;
-	size_t first, count; /* parts */
+struct child {
+	const char *name;
+	struct part part; /* that it is, if it is a folder */
+	uint32_t len;	  /* bytes of the name */
 };
 
 struct conflict {
@@ -66,10 +56,10 @@ struct merging {
 	struct select *select;
 	struct merge_row *rows;
 	uint32_t count;
-	uint32_t *at;		   /* the row of each origin, plus 1; 0: none */
-	struct buf parts, folders; /* struct part: all of them; struct folder: a stack */
-	struct cursor *heap;	   /* one for each part; the smallest name on top */
-	size_t heaped;
+	uint32_t *at;	     /* the row of each origin, plus 1; 0: none */
+	struct buf parts;    /* struct part: of all folders */
+	struct buf children; /* struct child: of the folder whose turn it is */
+	struct buf waiting;  /* uint32_t: a stack of rows */
 	struct conflict conflict;
 	struct err *err;
 };
@@ -78,9 +68,9 @@ static void merging_release(struct merging *m)
 {
 	free(m->rows);
 	free(m->at);
-	free(m->heap);
 	buf_release(&m->parts);
-	buf_release(&m->folders);
+	buf_release(&m->children);
+	buf_release(&m->waiting);
 }
 
 static const struct index *index_of(const struct merging *m, unsigned pack)
@@ -105,84 +95,66 @@ int merge_need_section(const struct dataset_packs *packs, unsigned i, enum forma
 	return r < 0 ? err_set(err, r, "%s: %s", packs->all[i]->name, err_text(&reason, r)) : 0;
 }
 
-/* --- the children of one part ----------------------------------------------------------------- */
-
-/* Sets the name of the next child; false: there is none. */
-static bool cursor_look(const struct merging *m, struct cursor *cursor)
-{
-	const struct index *index = index_of(m, cursor->part.pack);
-	const struct renames *renames = &m->renames[cursor->part.pack];
-
-	if (cursor->next == cursor->end)
-		return false;
-	if (*cursor->part.below) {
-		cursor->name = cursor->part.below;
-		cursor->len = strcspn(cursor->name, "/");
-	} else {
-		cursor->entry = renames_entry(renames, cursor->next);
-		cursor->name = renames_name(renames, index, cursor->entry, &cursor->len);
-	}
-	return true;
-}
-
-/* The next child as a part of its folder, if it is a folder. */
-static struct part child_of(const struct cursor *cursor)
-{
-	struct part part = cursor->part;
-
-	if (*part.below) {
-		part.below += cursor->len;
-		part.below += *part.below == '/';
-	} else {
-		part.entry = cursor->entry;
-	}
-	return part;
-}
+/* --- the children of a folder ----------------------------------------------------------------- */
 
 static enum format_kind merged_kind(const struct merging *m, const struct part *part)
 {
 	return *part->below ? FORMAT_DIRECTORY : index_kind(index_of(m, part->pack), part->entry);
 }
 
-/* --- the heap --------------------------------------------------------------------------------- */
+static int add_children(struct merging *m, const struct part *part)
+{
+	const struct index *index = index_of(m, part->pack);
+	const struct renames *renames = &m->renames[part->pack];
+	struct child child = {.part = *part, .name = part->below};
+	uint64_t first, count;
+	int r = 0;
+
+	if (*part->below) {
+		child.len = (uint32_t)strcspn(part->below, "/");
+		child.part.below += child.len;
+		child.part.below += *child.part.below == '/';
+		return buf_add(&m->children, &child, sizeof(child));
+	}
+	first = index_get(index, SECTION_START, part->entry);
+	count = index_get(index, SECTION_SIZE, part->entry);
+	for (uint64_t place = first; r == 0 && place < first + count; place++) {
+		size_t len;
+
+		child.part.entry = renames_entry(renames, (uint32_t)place);
+		child.name = renames_name(renames, index, child.part.entry, &len);
+		child.len = (uint32_t)len;
+		r = buf_add(&m->children, &child, sizeof(child));
+	}
+	return r;
+}
 
 /* Of two children with one name, that of the first pack comes first. */
-static bool comes_before(const struct cursor *a, const struct cursor *b)
+static int compare_children(const void *left, const void *right)
 {
+	const struct child *a = left, *b = right;
 	int order = bytes_compare(a->name, a->len, b->name, b->len);
 
-	return order ? order < 0 : a->part.pack < b->part.pack;
+	return order ? order : (a->part.pack > b->part.pack) - (a->part.pack < b->part.pack);
 }
 
-static void heap_sink(struct merging *m, size_t at)
+/* Those of one pack are in order, and so are mostly those of shards of one folder. */
+static int find_children(struct merging *m, size_t first, size_t count)
 {
-	struct cursor moving = m->heap[at];
+	const struct child *all;
+	size_t i = 1, children;
+	int r = 0;
 
-	for (;;) {
-		size_t child = 2 * at + 1;
-
-		if (child >= m->heaped)
-			break;
-		if (child + 1 < m->heaped && comes_before(&m->heap[child + 1], &m->heap[child]))
-			child++;
-		if (!comes_before(&m->heap[child], &moving))
-			break;
-		m->heap[at] = m->heap[child];
-		at = child;
-	}
-	m->heap[at] = moving;
-}
-
-/* The smallest child of all parts has been used. */
-static void heap_advance(struct merging *m)
-{
-	struct cursor *top = &m->heap[0];
-
-	top->next++;
-	if (!cursor_look(m, top))
-		*top = m->heap[--m->heaped];
-	if (m->heaped)
-		heap_sink(m, 0);
+	m->children.len = 0;
+	for (size_t part = first; r == 0 && part < first + count; part++)
+		r = add_children(m, BUF_ITEMS(&m->parts, const struct part) + part);
+	all = BUF_ITEMS(&m->children, const struct child);
+	children = BUF_COUNT(&m->children, *all);
+	while (i < children && compare_children(&all[i - 1], &all[i]) <= 0)
+		i++;
+	if (i < children)
+		buf_sort(&m->children, sizeof(*all), compare_children);
+	return r;
 }
 
 /* --- one path in several packs ---------------------------------------------------------------- */
@@ -224,101 +196,71 @@ static int same_file(struct merging *m, uint32_t origin, const struct part *anot
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-/* Adds a row for the child on top of the heap. */
-static int add_row(struct merging *m, const struct cursor *top, uint32_t parent)
+static int add_row(struct merging *m, const struct child *child, uint32_t parent)
 {
-	const struct part part = child_of(top);
-	struct folder folder = {.row = m->count, .first = BUF_COUNT(&m->parts, part), .count = 1};
 	/* Of a part above the root of a pack, that root. */
-	uint32_t origin = (uint32_t)m->packs->firsts[part.pack] + part.entry;
+	uint32_t origin = (uint32_t)m->packs->firsts[child->part.pack] + child->part.entry;
 	struct merge_row *row = &m->rows[m->count++];
 
-	*row = (struct merge_row){.name = top->name,
-				  .name_len = (uint8_t)top->len,
+	*row = (struct merge_row){.name = child->name,
+				  .name_len = (uint8_t)child->len,
 				  .origin = origin,
 				  .place = origin,
 				  .parent = parent,
-				  .kind = (uint8_t)merged_kind(m, &part)};
+				  .kind = (uint8_t)merged_kind(m, &child->part)};
 	if (row->kind != FORMAT_DIRECTORY)
 		return 0;
-	if (buf_add(&m->parts, &part, sizeof(part)) < 0)
-		return -ENOMEM;
-	return buf_add(&m->folders, &folder, sizeof(folder));
+	row->child = (uint32_t)BUF_COUNT(&m->parts, struct part);
+	row->children = 1;
+	return buf_add(&m->parts, &child->part, sizeof(child->part));
 }
 
 /* Adds one more child with the name of the last row to it. */
-static int join_row(struct merging *m, const struct cursor *top)
+static int join_row(struct merging *m, const struct child *child)
 {
-	const struct part part = child_of(top);
-	uint32_t number = m->count - 1;
-	bool folder = merged_kind(m, &part) == FORMAT_DIRECTORY;
+	struct merge_row *row = &m->rows[m->count - 1];
+	bool folder = merged_kind(m, &child->part) == FORMAT_DIRECTORY;
 	int r = 0;
 
-	if (folder != (m->rows[number].kind == FORMAT_DIRECTORY)) {
-		note_conflict(m, number, &part, true);
-		return 0;
+	if (folder && row->kind == FORMAT_DIRECTORY) {
+		row->children++;
+		return buf_add(&m->parts, &child->part, sizeof(child->part));
 	}
-	if (folder) {
-		((struct folder *)(m->folders.data + m->folders.len))[-1].count++;
-		return buf_add(&m->parts, &part, sizeof(part));
-	}
-	r = same_file(m, m->rows[number].origin, &part);
+	if (!folder && row->kind != FORMAT_DIRECTORY)
+		r = same_file(m, row->origin, &child->part);
 	if (r == 0)
-		note_conflict(m, number, &part, false);
+		note_conflict(m, m->count - 1, &child->part,
+			      folder || row->kind == FORMAT_DIRECTORY);
 	return r < 0 ? r : 0;
 }
 
-static int merge_folder(struct merging *m, const struct folder *folder)
+static int merge_folder(struct merging *m, uint32_t folder)
 {
-	const struct part *parts = BUF_ITEMS(&m->parts, const struct part) + folder->first;
-	size_t low = BUF_COUNT(&m->folders, struct folder);
-	struct folder *folders;
-	int r = 0;
+	struct merge_row *row = &m->rows[folder];
+	uint32_t begin = m->count;
+	const struct child *all;
+	int r = find_children(m, row->child, row->children);
 
-	m->heaped = 0;
-	for (size_t i = 0; i < folder->count; i++) {
-		const struct index *index = index_of(m, parts[i].pack);
-		struct cursor cursor = {.part = parts[i], .end = 1};
-
-		if (!*parts[i].below) {
-			cursor.next = (uint32_t)index_get(index, SECTION_START, parts[i].entry);
-			cursor.end = cursor.next +
-				     (uint32_t)index_get(index, SECTION_SIZE, parts[i].entry);
-		}
-		if (cursor_look(m, &cursor))
-			m->heap[m->heaped++] = cursor;
-	}
-	for (size_t i = m->heaped / 2; i-- > 0;)
-		heap_sink(m, i);
-	while (r == 0 && m->heaped) {
-		const struct cursor first = m->heap[0];
-
-		r = add_row(m, &first, folder->row);
-		heap_advance(m);
-		while (r == 0 && m->heaped &&
-		       bytes_compare(m->heap[0].name, m->heap[0].len, first.name, first.len) == 0) {
-			r = join_row(m, &m->heap[0]);
-			heap_advance(m);
-		}
-	}
-	/* Turns the folders that this one has put on the stack around: the first is to be on top.
-	 */
-	folders = BUF_ITEMS(&m->folders, struct folder);
-	for (size_t high = BUF_COUNT(&m->folders, *folders); low + 1 < high; low++) {
-		struct folder swapped = folders[--high];
-
-		folders[high] = folders[low];
-		folders[low] = swapped;
-	}
+	row->child = row->children = 0;
+	all = BUF_ITEMS(&m->children, const struct child);
+	for (size_t i = 0; r == 0 && i < BUF_COUNT(&m->children, *all); i++)
+		r = i && bytes_compare(all[i - 1].name, all[i - 1].len, all[i].name, all[i].len) ==
+					    0
+			    ? join_row(m, &all[i])
+			    : add_row(m, &all[i], folder);
+	for (uint32_t i = m->count; r == 0 && i-- > begin;)
+		if (m->rows[i].kind == FORMAT_DIRECTORY)
+			r = buf_add(&m->waiting, &i, sizeof(i));
 	return r;
 }
 
 static int merge_folders(struct merging *m)
 {
-	const struct folder root = {.count = m->params->count};
-	int r = 0;
+	uint32_t folder = 0;
+	int r;
 
-	m->rows[m->count++] = (struct merge_row){.name = "", .kind = FORMAT_DIRECTORY};
+	m->rows[m->count++] = (struct merge_row){
+		.name = "", .kind = FORMAT_DIRECTORY, .children = m->params->count};
 	for (unsigned i = 0; i < m->params->count; i++) {
 		const struct part part = {.pack = i, .below = m->params->packs[i].below};
 
@@ -326,13 +268,11 @@ static int merge_folders(struct merging *m)
 	}
 	r = buf_error(&m->parts);
 	if (r == 0)
-		r = buf_add(&m->folders, &root, sizeof(root));
-	while (r == 0 && m->folders.len) {
-		struct folder folder;
-
-		m->folders.len -= sizeof(folder);
-		memcpy(&folder, m->folders.data + m->folders.len, sizeof(folder));
-		r = merge_folder(m, &folder);
+		r = buf_add(&m->waiting, &folder, sizeof(folder));
+	while (r == 0 && m->waiting.len) {
+		m->waiting.len -= sizeof(folder);
+		memcpy(&folder, m->waiting.data + m->waiting.len, sizeof(folder));
+		r = merge_folder(m, folder);
 	}
 	return r;
 }
@@ -344,12 +284,6 @@ static struct path_part part_of_row(const void *rows, uint32_t number)
 	return (struct path_part){row->name, row->name_len, row->parent};
 }
 
-static int row_path(const struct merging *m, uint32_t number, struct buf *path)
-{
-	path->len = 0;
-	return path_add(path, number, part_of_row, m->rows);
-}
-
 static int refuse_conflicts(const struct merging *m)
 {
 	const struct conflict *c = &m->conflict;
@@ -359,7 +293,7 @@ static int refuse_conflicts(const struct merging *m)
 
 	if (c->count == 0)
 		return 0;
-	if (row_path(m, c->row, &path) < 0)
+	if (path_add(&path, c->row, part_of_row, m->rows) < 0)
 		return -ENOMEM;
 	if (c->count > 1)
 		snprintf(more, sizeof(more), ", and %llu more paths are in two packs",
@@ -381,32 +315,21 @@ static int refuse_conflicts(const struct merging *m)
 
 static int mark_matches(const struct merging *m, uint8_t *marks)
 {
-	SCOPE(buf_release) struct buf path = BUF_INIT;
-	uint32_t parent = UINT32_MAX;
-	size_t above = 0;
+	struct path_walk walk = {0};
+	int r = 0;
 
-	for (uint32_t i = 1; i < m->count; i++) {
-		const struct merge_row *row = &m->rows[i];
-		int r = 0;
-
-		if (row->parent != parent) {
-			parent = row->parent;
-			r = row_path(m, parent, &path);
-			above = path.len;
-		}
-		path.len = above;
+	for (uint32_t i = 1; r >= 0 && i < m->count; i++) {
+		r = path_walk(&walk, i, part_of_row, m->rows);
 		if (r == 0)
-			r = buf_addf(&path, "%s%.*s", above ? "/" : "", row->name_len, row->name);
-		if (r == 0)
-			r = select_match(m->select, path.data);
-		if (r < 0)
-			return r;
-		marks[i] = r || marks[parent] & MATCHED ? MATCHED : 0;
+			r = select_match(m->select, walk.path.data);
+		if (r > 0 || marks[m->rows[i].parent] & MATCHED)
+			marks[i] = MATCHED;
 	}
+	buf_release(&walk.path);
 	for (uint32_t i = m->count; i-- > 1;)
 		if (marks[i])
 			marks[m->rows[i].parent] |= NEEDED;
-	return 0;
+	return r < 0 ? r : 0;
 }
 
 /* Children stay together and in order when some of them go. */
@@ -446,8 +369,7 @@ static int reserve_rows(struct merging *m)
 	uint64_t entries = 0, rows = 1;
 
 	m->packs->firsts = calloc(params->count + (size_t)1, sizeof(*m->packs->firsts));
-	m->heap = calloc(params->count, sizeof(*m->heap));
-	if (!m->packs->firsts || !m->heap)
+	if (!m->packs->firsts)
 		return -ENOMEM;
 	for (unsigned i = 0; i < params->count; i++) {
 		entries += index_of(m, i)->entries;
@@ -463,8 +385,8 @@ static int reserve_rows(struct merging *m)
 	m->at = calloc(entries, sizeof(*m->at));
 	return m->rows && m->at ? 0 : -ENOMEM;
 }
-/* --- the sections
- * --------------------------------------------------------------------------------- */
+
+/* --- the sections ----------------------------------------------------------------------------- */
 
 /* A path that is in two packs, or a selection, can leave out files that hard links and aliases of
  * their pack refer to. The first such link that is kept becomes the file: a hard link takes all of

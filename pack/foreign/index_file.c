@@ -142,58 +142,30 @@ static int read_super(struct reader *reader, struct format_super *ret)
 
 int index_whole_read(struct reader *reader, uint64_t most, struct index_whole *ret)
 {
+	const struct format_section_ref *refs = ret->super.sections;
 	int r = read_super(reader, &ret->super);
 
 	if (r == 0)
 		r = reader_get_all(reader, most, &ret->bytes);
-	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++) {
-		const struct format_section_ref *ref = &ret->super.sections[i];
-
-		if (ref->offset > ret->bytes.len || ref->bytes > ret->bytes.len - ref->offset ||
-		    XXH3_64bits(ret->bytes.data + ref->offset, ref->bytes) != ref->checksum)
+	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++)
+		if (refs[i].offset > ret->bytes.len ||
+		    refs[i].bytes > ret->bytes.len - refs[i].offset ||
+		    XXH3_64bits(ret->bytes.data + refs[i].offset, refs[i].bytes) !=
+			    refs[i].checksum)
 			r = -EBADMSG;
-	}
-	return r;
+	if (r < 0)
+		return r;
+	ret->sums = (uint8_t *)ret->bytes.data + refs[SECTION_CHECKSUMS].offset;
+	ret->sum_count = refs[SECTION_CHECKSUMS].count;
+	buf_add(&ret->options, ret->bytes.data + refs[SECTION_OPTIONS].offset,
+		refs[SECTION_OPTIONS].bytes);
+	return buf_add(&ret->options, "", 1);
 }
 
 void index_whole_release(struct index_whole *whole)
 {
 	buf_release(&whole->bytes);
-}
-
-char *index_whole_section(struct index_whole *whole, enum format_section section)
-{
-	return whole->bytes.data + whole->super.sections[section].offset;
-}
-
-void index_whole_changed(struct index_whole *whole, enum format_section section)
-{
-	struct format_section_ref *ref = &whole->super.sections[section];
-
-	ref->checksum = XXH3_64bits(index_whole_section(whole, section), ref->bytes);
-}
-
-int index_whole_options(struct index_whole *whole, struct buf *ret)
-{
-	buf_add(ret, index_whole_section(whole, SECTION_OPTIONS),
-		whole->super.sections[SECTION_OPTIONS].bytes);
-	return buf_add(ret, "", 1);
-}
-
-int index_whole_put_options(struct index_whole *whole, const struct buf *options)
-{
-	struct format_section_ref *ref = &whole->super.sections[SECTION_OPTIONS];
-	int r;
-
-	/* They are the last section. */
-	if (ref->offset + ref->bytes == whole->bytes.len)
-		whole->bytes.len = ref->offset;
-	ref->offset = whole->bytes.len;
-	ref->bytes = options->len;
-	r = buf_add(&whole->bytes, options->data, options->len);
-	if (r == 0)
-		index_whole_changed(whole, SECTION_OPTIONS);
-	return r;
+	buf_release(&whole->options);
 }
 
 void index_make_id(struct format_super *super)
@@ -208,11 +180,25 @@ void index_make_id(struct format_super *super)
 	memcpy(super->id, made.digest, FORMAT_ID_BYTES);
 }
 
-struct iovec index_whole_seal(struct index_whole *whole)
+int index_whole_seal(struct index_whole *whole, struct iovec *ret)
 {
+	struct format_section_ref *sums = &whole->super.sections[SECTION_CHECKSUMS];
+	struct format_section_ref *options = &whole->super.sections[SECTION_OPTIONS];
+	struct buf *bytes = &whole->bytes;
+
+	sums->checksum = XXH3_64bits(whole->sums, sums->bytes);
+	/* They are the last section. */
+	if (options->offset + options->bytes == bytes->len)
+		bytes->len = options->offset;
+	options->offset = bytes->len;
+	options->bytes = strlen(whole->options.data);
+	options->checksum = XXH3_64bits(whole->options.data, options->bytes);
+	if (buf_add(bytes, whole->options.data, options->bytes) < 0)
+		return -ENOMEM;
 	index_make_id(&whole->super);
-	format_super_encode(&whole->super, (uint8_t *)whole->bytes.data);
-	return (struct iovec){whole->bytes.data, whole->bytes.len};
+	format_super_encode(&whole->super, (uint8_t *)bytes->data);
+	*ret = (struct iovec){bytes->data, bytes->len};
+	return 0;
 }
 
 static int read_blob(struct reader *index, uint64_t offset, uint64_t len, struct buf *ret)

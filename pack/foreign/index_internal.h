@@ -36,26 +36,21 @@ int index_place_keep(const struct foreign_tree *tree, const struct iovec *parts,
 /* Appends the options of an index, with a NUL. As index_whole_read(). */
 int index_options_read(struct reader *reader, struct buf *ret);
 
+/* What may be changed of it: the checksums, and the options. */
 struct index_whole {
 	struct buf bytes;
-	struct format_super super; /* not in the bytes until index_whole_seal() */
+	struct buf options;	   /* ended by NUL; these and */
+	struct format_super super; /* this are not in the bytes until index_whole_seal() */
+	uint8_t *sums;		   /* in the bytes, 8 each */
+	uint64_t sum_count;
 };
 
 /* Returns 0, -EFBIG (more than `most` bytes), -EBADMSG (damaged), -EPROTONOSUPPORT, -ENOMEM, or
  * the error of a read. `ret` must be released in any case. */
 int index_whole_read(struct reader *reader, uint64_t most, struct index_whole *ret);
 void index_whole_release(struct index_whole *whole);
-
-/* Where the bytes of a section lie. */
-char *index_whole_section(struct index_whole *whole, enum format_section section);
-/* Notes that they have changed. */
-void index_whole_changed(struct index_whole *whole, enum format_section section);
-/* Appends the options, with a NUL. Returns 0 or -ENOMEM. */
-int index_whole_options(struct index_whole *whole, struct buf *ret);
-/* Puts other options in their place. Returns 0 or -ENOMEM, after which it is not to be used. */
-int index_whole_put_options(struct index_whole *whole, const struct buf *options);
-/* Writes the superblock into the bytes: all of them. */
-struct iovec index_whole_seal(struct index_whole *whole);
+/* Puts all into the bytes, which `ret` gets. Returns 0 or -ENOMEM. */
+int index_whole_seal(struct index_whole *whole, struct iovec *ret);
 
 /* Sets the id, by the checksums of the sections. */
 void index_make_id(struct format_super *super);

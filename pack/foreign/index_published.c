@@ -85,29 +85,23 @@ static int match(const struct foreign_tree *tree, const struct index_key *key, b
 static int take(const struct foreign_tree *tree, const struct index_key *key, bool older,
 		const struct reader_identity *state, struct index_whole *whole, struct reader **ret)
 {
-	const struct format_section_ref *ref = &whole->super.sections[SECTION_CHECKSUMS];
-	const char *sums = index_whole_section(whole, SECTION_CHECKSUMS);
-	SCOPE(buf_release) struct buf options = BUF_INIT, own = BUF_INIT;
+	SCOPE(buf_release) struct buf theirs = whole->options;
 	struct iovec all;
 	const char *rest;
-	int r = index_whole_options(whole, &options);
+	int r;
 
-	if (r == 0)
-		r = match(tree, key, older, options.data, &rest);
+	whole->options = BUF_INIT;
+	r = match(tree, key, older, theirs.data, &rest);
 	/* 0 would be no checksum: FORMAT_UNCHECKED. */
-	for (uint64_t at = 0; r == 0 && at + 8 <= ref->bytes; at += 8)
-		if (le_get64((const uint8_t *)sums + at) == 0)
+	for (uint64_t i = 0; r == 0 && i < whole->sum_count; i++)
+		if (le_get64(whole->sums + 8 * i) == 0)
 			r = -EBADMSG;
 	if (r == 0)
-		r = buf_addf(&own, "%s" TAKEN, key->text, state->size, state->written);
+		r = buf_addf(&whole->options, "%s" TAKEN "%s", key->text, state->size,
+			     state->written, rest);
 	if (r == 0)
-		r = buf_add(&own, rest, (size_t)(options.data + options.len - 1 - rest));
-	if (r == 0)
-		r = index_whole_put_options(whole, &own);
-	if (r < 0)
-		return r;
-	all = index_whole_seal(whole);
-	return index_place_keep(tree, &all, 1, true, ret);
+		r = index_whole_seal(whole, &all);
+	return r < 0 ? r : index_place_keep(tree, &all, 1, true, ret);
 }
 
 static int open_published(const struct foreign_tree *tree, struct reader **ret)
@@ -249,25 +243,24 @@ static bool may_replace(const char *path)
 int index_published_write(struct reader *index, const char *path, mode_t mode, struct err *err)
 {
 	SCOPE(index_whole_release) struct index_whole whole = {0};
-	SCOPE(buf_release) struct buf options = BUF_INIT, own = BUF_INIT;
+	SCOPE(buf_release) struct buf own = BUF_INIT;
 	SCOPE_CLOSE int fd = -1;
 	uint64_t size, written;
 	struct iovec all;
 	char hash[17];
 	int end = 0, r = index_whole_read(index, SIZE_MAX / 2, &whole);
 
-	if (r == 0)
-		r = index_whole_options(&whole, &options);
 	if (r < 0)
 		return r;
-	if (sscanf(options.data, CONTAINER, &size, &written, hash, &end) != 3 || !end)
+	own = whole.options;
+	whole.options = BUF_INIT;
+	if (sscanf(own.data, CONTAINER, &size, &written, hash, &end) != 3 || !end)
 		return -EBADMSG;
-	r = buf_addf(&own, "container=%" PRIu64 " 0 %s\n%s", size, hash, options.data + end);
+	r = buf_addf(&whole.options, "container=%" PRIu64 " 0 %s\n%s", size, hash, own.data + end);
 	if (r == 0)
-		r = index_whole_put_options(&whole, &own);
+		r = index_whole_seal(&whole, &all);
 	if (r < 0)
 		return r;
-	all = index_whole_seal(&whole);
 	if (!may_replace(path))
 		return err_set(err, -EEXIST, "exists and is not an index; nothing was written");
 	fd = io_put(path, mode, &all, 1);

@@ -126,29 +126,20 @@ int index_file_add_sums(const struct foreign_tree *tree, struct reader *reader,
 			const uint64_t *rows, uint64_t count, bool full, struct reader **ret)
 {
 	SCOPE(index_whole_release) struct index_whole whole = {0};
-	const struct format_section_ref *refs = whole.super.sections;
-	const struct format_section_ref *ref = &refs[SECTION_CHECKSUMS];
 	struct iovec all;
-	char *bytes;
+	char *line;
 	int r = index_whole_read(reader, SIZE_MAX / 2, &whole);
 
 	if (r < 0)
 		return r;
-	if (ref->count != count || ref->width != 8 || ref->bytes != 8 * count)
+	line = strstr(whole.options.data, INDEX_SUMS_NONE);
+	if (whole.sum_count != count || (full && !line))
 		return -EBADMSG;
-	bytes = index_whole_section(&whole, SECTION_CHECKSUMS);
 	for (uint64_t i = 0; i < count; i++)
-		le_put64((uint8_t *)bytes + 8 * i, rows[i]);
-	index_whole_changed(&whole, SECTION_CHECKSUMS);
-	if (full) {
-		bytes = memmem(index_whole_section(&whole, SECTION_OPTIONS),
-			       refs[SECTION_OPTIONS].bytes, INDEX_SUMS_NONE,
-			       strlen(INDEX_SUMS_NONE));
-		if (!bytes)
-			return -EBADMSG;
-		memcpy(bytes, INDEX_SUMS_FULL, strlen(INDEX_SUMS_FULL));
-		index_whole_changed(&whole, SECTION_OPTIONS);
-	}
-	all = index_whole_seal(&whole);
-	return index_place_keep(tree, &all, 1, tree->source->settings->unpublished, ret);
+		le_put64(whole.sums + 8 * i, rows[i]);
+	if (full)
+		memcpy(line, INDEX_SUMS_FULL, strlen(INDEX_SUMS_FULL));
+	r = index_whole_seal(&whole, &all);
+	return r < 0 ? r
+		     : index_place_keep(tree, &all, 1, tree->source->settings->unpublished, ret);
 }

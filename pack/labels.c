@@ -221,6 +221,14 @@ size_t labels_style_name(const struct labels_style *style, int64_t label, const 
 	return (!style || style->numbered) && folder[end] == '_' ? end + 1 : last;
 }
 
+int labels_style_add(const struct labels_style *style, int64_t label, const char *name, size_t len,
+		     struct buf *ret)
+{
+	if (style->numbered || !len)
+		buf_addf(ret, "%0*" PRId64 "%s", (int)style->width, label, len ? "_" : "");
+	return buf_add(ret, name, len);
+}
+
 unsigned labels_width(int64_t label)
 {
 	int digits = snprintf(NULL, 0, "%" PRId64, label);

@@ -98,6 +98,9 @@ bool labels_style_read(const struct dataset *dataset, struct labels_style *ret);
 size_t labels_style_last(const char *folder, size_t len);
 size_t labels_style_name(const struct labels_style *style, int64_t label, const char *folder,
 			 size_t len);
+/* Appends what the last folder of a class is called; len 0: it has no name. 0 or -ENOMEM. */
+int labels_style_add(const struct labels_style *style, int64_t label, const char *name, size_t len,
+		     struct buf *ret);
 /* Digits that this label needs, and all below it. */
 unsigned labels_width(int64_t label);
 

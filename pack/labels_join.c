@@ -1,26 +1,11 @@
 #include "pack/labels_join.h"
-#include "base/bytes.h"
 #include "base/scope.h"
-#include "base/utf8.h"
+#include "pack/classes.h"
 #include "pack/dataset_internal.h"
 #include "pack/options.h"
-#include "pack/xxh3.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define SLOTS_FIRST 1024
-
-/* A class of some of the files. */
-struct label_class {
-	int64_t label;
-	const char *below;    /* the folder that these go into */
-	size_t text;	      /* the folder above it, with a slash, and its name: in the texts */
-	uint32_t above, name; /* bytes of these; no name: 0 */
-	unsigned pack;	      /* the first that has it */
-	bool fixed;	      /* of a pack: its folder stays */
-	bool made_up;	      /* the name is the label */
-};
 
 /* One label with two names, or one name with two labels. */
 struct dispute {
@@ -37,11 +22,7 @@ struct label_set {
 	bool *foreign;		     /* whether they have one, */
 	bool *of_set;		     /* and are of this set */
 	unsigned count;
-	struct buf texts;
-	struct buf classes; /* struct label_class: each once */
-	struct buf by_name; /* the same, by name */
-	uint32_t *slots;    /* of a hash table: the number of a class, plus 1 */
-	size_t slot_count;
+	struct label_classes classes;
 	struct buf disputes;	   /* struct dispute */
 	struct labels_style style; /* of all */
 	bool names_found;	   /* a label has its name from another file */
@@ -49,21 +30,18 @@ struct label_set {
 
 static void label_set_release(struct label_set *set)
 {
-	buf_release(&set->texts);
-	buf_release(&set->classes);
-	buf_release(&set->by_name);
+	label_classes_release(&set->classes);
 	buf_release(&set->disputes);
-	free(set->slots);
 }
 
-static struct label_class *label_classes(const struct buf *classes)
+static struct label_class *classes_of(const struct label_set *set)
 {
-	return BUF_ITEMS(classes, struct label_class);
+	return label_class_rows(&set->classes.rows);
 }
 
-static size_t label_class_count(const struct buf *classes)
+static size_t count_of(const struct label_set *set)
 {
-	return BUF_COUNT(classes, struct label_class);
+	return label_class_count(&set->classes.rows);
 }
 
 /* A file of the set that has a style. */
@@ -77,53 +55,6 @@ static bool label_set_shifts(const struct label_set *set, unsigned pack)
 {
 	return set->foreign[pack] && set->styles[pack].counted == LABELS_FROM_ONE &&
 	       set->style.counted == LABELS_FROM_ZERO;
-}
-
-/* --- how classes compare ---------------------------------------------------------------------- */
-
-/* Not NUL-ended. */
-static const char *label_class_name(const struct label_set *set, const struct label_class *class)
-{
-	return set->texts.data + class->text + class->above;
-}
-
-static int label_compare_above(const struct label_set *set, const struct label_class *a,
-			       const struct label_class *b)
-{
-	return bytes_compare(set->texts.data + a->text, a->above, set->texts.data + b->text,
-			     b->above);
-}
-
-static int label_compare_names(const struct label_set *set, const struct label_class *a,
-			       const struct label_class *b)
-{
-	return bytes_compare(label_class_name(set, a), a->name, label_class_name(set, b), b->name);
-}
-
-static int label_compare_by_label(const void *left, const void *right, void *set)
-{
-	const struct label_class *a = left, *b = right;
-	int r = label_compare_above(set, a, b);
-
-	r = r ? r : (a->label > b->label) - (a->label < b->label);
-	return r ? r : label_compare_names(set, a, b);
-}
-
-static int label_compare_by_name(const void *left, const void *right, void *set)
-{
-	const struct label_class *a = left, *b = right;
-	int r = label_compare_above(set, a, b);
-
-	r = r ? r : label_compare_names(set, a, b);
-	return r ? r : (a->label > b->label) - (a->label < b->label);
-}
-
-static void label_set_sort(struct label_set *set, struct buf *classes,
-			   int (*compare)(const void *, const void *, void *))
-{
-	if (classes->len)
-		qsort_r(classes->data, label_class_count(classes), sizeof(struct label_class),
-			compare, set);
 }
 
 /* --- the classes of all files ----------------------------------------------------------------- */
@@ -140,59 +71,16 @@ static int label_class_at(struct label_set *set, unsigned pack, const struct lab
 
 	*ret = (struct label_class){.label = row->label,
 				    .below = set->packs[pack].below,
-				    .text = set->texts.len,
+				    .text = set->classes.texts.len,
+				    .files = 1,
 				    .above = (uint32_t)last,
 				    .name = (uint32_t)(row->len - name),
 				    .pack = pack,
 				    .fixed = !style};
 	if (label_set_shifts(set, pack) && !style->listed)
 		ret->label++;
-	buf_add(&set->texts, folder, last);
-	return buf_add(&set->texts, folder + name, row->len - name);
-}
-
-/* The slot of the class, or a free one. */
-static uint32_t *find_slot(const struct label_set *set, const struct label_class *class)
-{
-	size_t at = XXH3_64bits_withSeed(set->texts.data + class->text, class->above + class->name,
-					 (uint64_t) class->label);
-
-	for (;; at++) {
-		uint32_t *slot = &set->slots[at & (set->slot_count - 1)];
-		const struct label_class *other;
-
-		if (*slot == 0)
-			return slot;
-		other = &label_classes(&set->classes)[*slot - 1];
-		if (label_compare_by_label(class, other, (void *)set) == 0 &&
-		    class->fixed == other->fixed && strcmp(class->below, other->below) == 0)
-			return slot;
-	}
-}
-
-/* Adds a class, whose text is the last of the texts, unless it is there. */
-static int add_class(struct label_set *set, const struct label_class *class)
-{
-	size_t count = label_class_count(&set->classes);
-	uint32_t *slot;
-
-	/* The table is at most half full. */
-	if (2 * (count + 1) > set->slot_count) {
-		free(set->slots);
-		set->slot_count = set->slot_count ? 2 * set->slot_count : SLOTS_FIRST;
-		set->slots = calloc(set->slot_count, sizeof(*set->slots));
-		if (!set->slots)
-			return -ENOMEM;
-		for (size_t i = 0; i < count; i++)
-			*find_slot(set, &label_classes(&set->classes)[i]) = (uint32_t)i + 1;
-	}
-	slot = find_slot(set, class);
-	if (*slot) {
-		set->texts.len = class->text;
-		return 0;
-	}
-	*slot = (uint32_t)count + 1;
-	return buf_add(&set->classes, class, sizeof(*class));
+	buf_add(&set->classes.texts, folder, last);
+	return buf_add(&set->classes.texts, folder + name, row->len - name);
 }
 
 /* Whether two files say the same of their classes, as where each has the list of all. */
@@ -217,6 +105,7 @@ static int label_set_gather(struct label_set *set)
 	for (unsigned i = 0; r == 0 && i < set->count; i++) {
 		SCOPE(labels_release) struct labels labels = {0};
 		struct label_class class;
+		uint32_t number;
 
 		if (!set->of_set[i] || (last < i && label_set_same(set, last, i)))
 			continue;
@@ -224,11 +113,13 @@ static int label_set_gather(struct label_set *set)
 		for (size_t j = 0; r == 0 && j < labels_count(&labels); j++) {
 			r = label_class_at(set, i, &labels, j, &class);
 			if (r == 0)
-				r = add_class(set, &class);
+				r = label_classes_add(&set->classes, &class, &number);
 		}
 		last = i;
 	}
-	label_set_sort(set, &set->classes, label_compare_by_label);
+	if (set->classes.rows.len)
+		qsort_r(classes_of(set), count_of(set), sizeof(struct label_class),
+			label_compare_by_label, &set->classes);
 	return r;
 }
 
@@ -237,18 +128,19 @@ static int label_set_gather(struct label_set *set)
 /* Those with the same label, beginning with the class at `first`: where they end. */
 static size_t end_of_label(const struct label_set *set, size_t first)
 {
-	const struct label_class *all = label_classes(&set->classes);
+	const struct label_class *all = classes_of(set);
 	size_t end = first + 1;
 
-	while (end < label_class_count(&set->classes) && all[end].label == all[first].label &&
-	       label_compare_above(set, &all[end], &all[first]) == 0)
+	while (end < count_of(set) && all[end].label == all[first].label &&
+	       label_compare_above(&set->classes, &all[end], &all[first]) == 0)
 		end++;
 	return end;
 }
 
-static int add_dispute(struct label_set *set, const struct label_class *first,
+static int add_dispute(void *context, const struct label_class *first,
 		       const struct label_class *second)
 {
+	struct label_set *set = context;
 	const struct dispute dispute = {.first = *first, .second = *second};
 
 	return buf_add(&set->disputes, &dispute, sizeof(dispute));
@@ -258,8 +150,8 @@ static int add_dispute(struct label_set *set, const struct label_class *first,
  * one. */
 static int name_labels(struct label_set *set)
 {
-	struct label_class *all = label_classes(&set->classes);
-	size_t count = label_class_count(&set->classes);
+	struct label_class *all = classes_of(set);
+	size_t count = count_of(set);
 	int r = 0;
 
 	for (size_t first = 0, named, end; r == 0 && first < count; first = end) {
@@ -268,7 +160,7 @@ static int name_labels(struct label_set *set)
 			named++;
 		if (named == end)
 			continue;
-		if (label_compare_names(set, &all[named], &all[end - 1]) != 0) {
+		if (label_compare_names(&set->classes, &all[named], &all[end - 1]) != 0) {
 			r = add_dispute(set, &all[named], &all[end - 1]);
 			continue;
 		}
@@ -281,58 +173,10 @@ static int name_labels(struct label_set *set)
 	return r;
 }
 
-/* The classes by the names of folders without numbers, those without a name by their labels. */
-static int list_by_name(struct label_set *set)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < label_class_count(&set->classes); i++) {
-		struct label_class class = label_classes(&set->classes)[i];
-		size_t text = set->texts.len;
-
-		if (!class.name) {
-			r = buf_reserve(&set->texts, class.above);
-			if (r == 0)
-				r = buf_add(&set->texts, set->texts.data + class.text, class.above);
-			if (r == 0)
-				r = buf_addf(&set->texts, "%0*" PRId64, (int)set->style.width,
-					     class.label);
-			class.text = text;
-			class.name = (uint32_t)(set->texts.len - text - class.above);
-			class.made_up = true;
-		}
-		if (r == 0)
-			r = buf_add(&set->by_name, &class, sizeof(class));
-	}
-	label_set_sort(set, &set->by_name, label_compare_by_name);
-	return r;
-}
-
-/* Whether folders without numbers come in the order of their labels, each with one, as a single
- * file would look at it: pack/foreign/tree_classes.c. */
-static int look_at_order(struct label_set *set, bool *ret)
-{
-	const struct label_class *all = label_classes(&set->by_name);
-	int r = 0;
-
-	*ret = true;
-	for (size_t i = 1; r == 0 && i < label_class_count(&set->by_name); i++) {
-		const struct label_class *a = &all[i - 1], *b = &all[i];
-		int order = utf8_compare(label_class_name(set, a), a->name,
-					 label_class_name(set, b), b->name);
-
-		if (label_compare_above(set, a, b) != 0 || a->label == b->label)
-			continue;
-		*ret &= order < 0 && a->label < b->label;
-		if (order == 0 && !a->made_up && !b->made_up)
-			r = add_dispute(set, a, b);
-	}
-	return r;
-}
-
 static int decide(struct label_set *set)
 {
-	const struct label_class *all = label_classes(&set->classes);
+	const struct label_class *all = classes_of(set);
+	SCOPE(buf_release) struct buf by_name = BUF_INIT;
 	struct labels_style *style = &set->style;
 	bool numbered = false, some_named = false, some_not = false;
 	bool in_order = false;
@@ -341,7 +185,7 @@ static int decide(struct label_set *set)
 	int r;
 
 	/* Digits for the greatest label, and no fewer than any file has. */
-	for (size_t i = 0; i < label_class_count(&set->classes); i++)
+	for (size_t i = 0; i < count_of(set); i++)
 		most = all[i].label > most ? all[i].label : most;
 	style->width = labels_width(most);
 	for (unsigned i = 0; i < set->count; i++) {
@@ -355,14 +199,14 @@ static int decide(struct label_set *set)
 	}
 	r = name_labels(set);
 	if (r == 0)
-		r = list_by_name(set);
+		r = label_classes_by_name(&set->classes, style->width, &by_name);
 	if (r == 0)
-		r = look_at_order(set, &in_order);
+		r = label_classes_order(&set->classes, &by_name, add_dispute, set, &in_order);
 	if (r < 0)
 		return r;
 	/* Folders of classes without an image, or without a name, are numbers among names only
 	 * where all are. */
-	for (size_t i = 0; i < label_class_count(&set->classes); i++)
+	for (size_t i = 0; i < count_of(set); i++)
 		*(all[i].name ? &some_named : &some_not) = true;
 	style->numbered = style->asked || files == 1
 				  ? numbered
@@ -372,34 +216,23 @@ static int decide(struct label_set *set)
 
 /* --- folders ---------------------------------------------------------------------------------- */
 
-/* Appends the last name of the class's folder. */
-static int add_last(const struct label_set *set, const struct label_class *class, struct buf *ret)
-{
-	bool numbered = set->style.numbered || !class->name;
-
-	if (numbered)
-		buf_addf(ret, "%0*" PRId64 "%s", (int)set->style.width, class->label,
-			 class->name ? "_" : "");
-	return buf_add(ret, label_class_name(set, class), class->name);
-}
-
 /* Gives a class without a name that which others have for its label, if they have only one. */
 static void find_name(struct label_set *set, struct label_class *class)
 {
-	const struct label_class *all = label_classes(&set->classes);
-	size_t low = 0, high = label_class_count(&set->classes);
+	const struct label_class *all = classes_of(set);
+	size_t low = 0, high = count_of(set);
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (label_compare_by_label(&all[middle], class, set) < 0)
+		if (label_compare_by_label(&all[middle], class, &set->classes) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low == label_class_count(&set->classes) || all[low].label != class->label ||
-	    label_compare_above(set, &all[low], class) != 0 ||
-	    label_compare_names(set, &all[low], &all[end_of_label(set, low) - 1]) != 0)
+	if (low == count_of(set) || all[low].label != class->label ||
+	    label_compare_above(&set->classes, &all[low], class) != 0 ||
+	    label_compare_names(&set->classes, &all[low], &all[end_of_label(set, low) - 1]) != 0)
 		return;
 	class->text = all[low].text;
 	class->name = all[low].name;
@@ -433,7 +266,8 @@ static int rename_class(struct label_set *set, struct renames *renames, unsigned
 	} else if (!class.name) {
 		find_name(set, &class);
 	}
-	r = add_last(set, &class, &last);
+	r = labels_style_add(&set->style, class.label, label_class_name(&set->classes, &class),
+			     class.name, &last);
 	if (r < 0 || last.len > FORMAT_NAME_MAX ||
 	    (last.len == len - above && memcmp(last.data, folder + above, last.len) == 0))
 		return r;
@@ -445,7 +279,7 @@ static int rename_pack(struct label_set *set, struct renames *renames, unsigned 
 {
 	const struct labels_style *own = &set->styles[pack];
 	SCOPE(labels_release) struct labels labels = {0};
-	size_t texts = set->texts.len;
+	size_t texts = set->classes.texts.len;
 	int r = 0;
 
 	/* Else no folder of it is called otherwise. */
@@ -454,7 +288,7 @@ static int rename_pack(struct label_set *set, struct renames *renames, unsigned 
 		r = labels_add_dataset(&labels, set->packs[pack].dataset, "");
 	for (size_t i = 0; r == 0 && i < labels_count(&labels); i++) {
 		r = rename_class(set, &renames[pack], pack, &labels, i, err);
-		set->texts.len = texts;
+		set->classes.texts.len = texts;
 	}
 	return r;
 }
@@ -464,15 +298,16 @@ static int add_labels(const struct label_set *set, struct labels *ret)
 	SCOPE(buf_release) struct buf folder = BUF_INIT;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < label_class_count(&set->classes); i++) {
-		const struct label_class *class = &label_classes(&set->classes)[i];
+	for (size_t i = 0; r == 0 && i < count_of(set); i++) {
+		const struct label_class *class = &classes_of(set)[i];
 
 		if (class->fixed)
 			continue;
 		folder.len = 0;
 		buf_addf(&folder, "%s%s", class->below, *class->below ? "/" : "");
-		buf_add(&folder, set->texts.data + class->text, class->above);
-		r = add_last(set, class, &folder);
+		buf_add(&folder, set->classes.texts.data + class->text, class->above);
+		r = labels_style_add(&set->style, class->label,
+				     label_class_name(&set->classes, class), class->name, &folder);
 		if (r == 0)
 			r = labels_add(ret, class->label, folder.data, folder.len);
 	}
@@ -485,7 +320,7 @@ static int add_labels(const struct label_set *set, struct labels *ret)
 static int find_meant(struct label_set *set)
 {
 	struct dispute *all = BUF_ITEMS(&set->disputes, struct dispute);
-	size_t texts = set->texts.len;
+	size_t texts = set->classes.texts.len;
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < set->count; i++) {
@@ -502,12 +337,13 @@ static int find_meant(struct label_set *set)
 				if (d->pack != &set->packs[i])
 					d->has_first = d->has_second = false;
 				d->pack = &set->packs[i];
-				d->has_first |= label_compare_by_label(&class, &d->first, set) == 0;
-				d->has_second |=
-					label_compare_by_label(&class, &d->second, set) == 0;
+				d->has_first |= label_compare_by_label(&class, &d->first,
+								       &set->classes) == 0;
+				d->has_second |= label_compare_by_label(&class, &d->second,
+									&set->classes) == 0;
 				d->is_meant |= d->has_first && d->has_second;
 			}
-			set->texts.len = texts;
+			set->classes.texts.len = texts;
 		}
 	}
 	return r;
@@ -534,13 +370,14 @@ static int say_disputes(struct label_set *set, struct buf *ret)
 	b = &first->second;
 	if (a->label == b->label)
 		buf_addf(ret, "label %" PRId64 " is '%.*s' in %s and '%.*s' in %s", a->label,
-			 (int)a->name, label_class_name(set, a), set->packs[a->pack].name,
-			 (int)b->name, label_class_name(set, b), set->packs[b->pack].name);
+			 (int)a->name, label_class_name(&set->classes, a), set->packs[a->pack].name,
+			 (int)b->name, label_class_name(&set->classes, b),
+			 set->packs[b->pack].name);
 	else
 		buf_addf(ret,
 			 "the class '%.*s' has the label %" PRId64 " in %s and %" PRId64 " in %s",
-			 (int)a->name, label_class_name(set, a), a->label, set->packs[a->pack].name,
-			 b->label, set->packs[b->pack].name);
+			 (int)a->name, label_class_name(&set->classes, a), a->label,
+			 set->packs[a->pack].name, b->label, set->packs[b->pack].name);
 	if (count > 1)
 		buf_addf(ret, ", and so it is with %zu more", count - 1);
 	buf_adds(ret, ": they are classes of their own; 'NAME/=' keeps such files apart");

@@ -285,8 +285,7 @@ static int take_of_archive(struct message *message, struct foreign_tree *tree, s
 	case 'X':
 		if (!message_numbers(message, &file, NULL) || file >= tree_count(tree))
 			return MAKES_NO_SENSE;
-		/* Takes it out; other names of the file keep it. */
-		tree_rows(tree)[file].dropped = 1;
+		foreign_tree_drop(tree, file);
 		return 0;
 	case 'M':
 		if (!message_numbers(message, &file, &mode, NULL) || file >= tree_count(tree) ||

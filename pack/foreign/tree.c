@@ -96,6 +96,7 @@ void foreign_tree_release(struct foreign_tree *tree)
 	buf_release(&tree->classes.items);
 	buf_release(&tree->names.text);
 	buf_release(&tree->names.items);
+	label_classes_release(&tree->found);
 	free(tree->prefix);
 	reader_free(tree->unpacked);
 }
@@ -268,7 +269,6 @@ int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, stru
 			       .kind = file->directory ? FORMAT_DIRECTORY : FORMAT_FILE,
 			       .volume = file->unpacked ? TREE_UNPACKED : TREE_SOURCE,
 			       .mode = (uint16_t)(file->mode & 07777),
-			       .label = FOREIGN_NO_LABEL,
 			       .has_mode = file->mode != 0,
 			       .mtime = file->mtime,
 			       .offset = file->offset,
@@ -317,15 +317,21 @@ struct foreign_text foreign_tree_path(const struct foreign_tree *tree, size_t i)
 	return (struct foreign_text){tree->paths.data + row->path, row->path_len};
 }
 
+void foreign_tree_drop(struct foreign_tree *tree, size_t i)
+{
+	struct tree_row *row = &tree_rows(tree)[i];
+
+	if (row->class && !row->dropped)
+		label_class_rows(&tree->found.rows)[row->class - 1].files--;
+	row->dropped = 1;
+}
+
 int foreign_add_text(struct foreign_tree *tree, const char *path, const void *bytes, size_t len,
 		     struct err *err)
 {
 	const struct foreign_file file = {.path = {path, strlen(path)}};
-	struct tree_row row = {.kind = FORMAT_FILE,
-			       .volume = TREE_TEXT,
-			       .label = FOREIGN_NO_LABEL,
-			       .offset = tree->text.len,
-			       .size = len};
+	struct tree_row row = {
+		.kind = FORMAT_FILE, .volume = TREE_TEXT, .offset = tree->text.len, .size = len};
 	int r = tree_name(tree, &file, &row, err);
 
 	if (r == 0)

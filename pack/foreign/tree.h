@@ -83,11 +83,15 @@ int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, stru
  */
 int foreign_tree_restart(struct foreign_tree *tree, struct err *err);
 
+/* Takes a file out again; other names of it keep it. */
+void foreign_tree_drop(struct foreign_tree *tree, size_t i);
+
 /* Names the classes from label 0 on, as the file itself has them, unless the user did, or they have
  * names. To be called before files are added. Returns 0 or -ENOMEM. */
 int foreign_tree_classes(struct foreign_tree *tree, const struct foreign_text *names, size_t count);
 
-/* The path of the file that was added as number `i`, from 0 on; lives until the next is added. */
+/* The path of the file that was added as number `i`, from 0 on, and has no class with a label;
+ * lives until the next is added. */
 struct foreign_text foreign_tree_path(const struct foreign_tree *tree, size_t i);
 
 /* Adds a file of these bytes, as "labels.tsv", which are in no record. */

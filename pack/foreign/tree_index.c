@@ -169,7 +169,6 @@ int tree_index(struct foreign_tree *tree, const uint64_t starts[TREE_VOLUMES], s
 		if (!all[i].dropped)
 			all[kept++] = all[i];
 	tree->rows.len = kept * sizeof(*all);
-	tree_sort(tree);
 	r = tree_classes(tree, ret_labels, err);
 	if (r < 0)
 		return r;

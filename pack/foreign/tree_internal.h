@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "pack/classes.h"
 #include "pack/foreign/tree.h"
 #include "pack/index.h"
 
@@ -11,7 +12,7 @@ enum tree_volume { TREE_SOURCE, TREE_MADE, TREE_UNPACKED, TREE_TEXT, TREE_VOLUME
 
 /* A file, folder or link, as it was added. */
 struct tree_row {
-	uint64_t path; /* in `paths` */
+	uint64_t path; /* in `paths`: below the folder of its class, until tree_classes() */
 	uint32_t path_len;
 	uint32_t record;
 	uint64_t offset; /* in its volume; of a link: in `targets` */
@@ -24,10 +25,7 @@ struct tree_row {
 	uint8_t dropped : 1;
 	uint8_t first_name : 1; /* of those that the file has */
 	uint32_t links;		/* all names of one file have this number; 0: it has only one */
-	uint16_t class_len;	/* bytes that the path has of the class, and of what is above it: */
-	uint16_t above_len;
-	uint8_t number_len; /* of the label in front of the last name in the class: "0003_" */
-	int64_t label;	    /* of the class; below 0: none */
+	uint32_t class;		/* with a label: its place in `found`, plus 1; 0: none */
 };
 
 /* A list (base/lines.h): names of classes, or of files. */
@@ -50,21 +48,23 @@ struct foreign_tree {
 	char *prefix;		 /* of made-up names */
 	struct reader *unpacked; /* what foreign_watch.unpack() has made, or NULL */
 	struct tree_list classes, names;
-	uint32_t most_links;	   /* of all rows */
-	uint64_t virtual_end;	   /* of the space of virtual_reader_new() */
-	uint64_t page, page_start; /* where the last page lies in the source, and in that space */
-	struct labels_style style; /* of the folders of classes */
-	uint64_t made_up;	   /* files whose names are: pack/made_names.h */
-	int64_t most_label;	   /* of all files; -1: none has one */
-	uint64_t classed;	   /* files with a class or a label */
-	uint64_t only_named;	   /* of these, with a class and no label */
-	uint64_t unlabelled;	   /* files with neither */
-	uint64_t odd;		   /* files with labels below -1 */
-	uint64_t named;		   /* files with a name, or a path */
-	uint64_t lacks;		   /* inputs that are left out */
-	uint64_t say_next;	   /* nanoseconds: when to say how far it is; 0: not begun */
-	uint64_t sniffed;	   /* files that were looked at for their suffix */
-	const char *suffix;	   /* that all of these had; NULL: more than one */
+	struct label_classes found; /* classes with labels */
+	uint64_t in_folders;	    /* bytes that their folders take in paths */
+	uint32_t most_links;	    /* of all rows */
+	uint64_t virtual_end;	    /* of the space of virtual_reader_new() */
+	uint64_t page, page_start;  /* where the last page lies in the source, and in that space */
+	struct labels_style style;  /* of the folders of classes */
+	uint64_t made_up;	    /* files whose names are: pack/made_names.h */
+	int64_t most_label;	    /* of all files; -1: none has one */
+	uint64_t classed;	    /* files with a class or a label */
+	uint64_t only_named;	    /* of these, with a class and no label */
+	uint64_t unlabelled;	    /* files with neither */
+	uint64_t odd;		    /* files with labels below -1 */
+	uint64_t named;		    /* files with a name, or a path */
+	uint64_t lacks;		    /* inputs that are left out */
+	uint64_t say_next;	    /* nanoseconds: when to say how far it is; 0: not begun */
+	uint64_t sniffed;	    /* files that were looked at for their suffix */
+	const char *suffix;	    /* that all of these had; NULL: more than one */
 };
 
 /* Reads the files of names. Returns 0, or as foreign_read_named(). */
@@ -91,19 +91,13 @@ static inline size_t tree_class_count(const struct foreign_tree *tree)
 
 /* Of the list of classes: whether folders have numbers. */
 void tree_choose_folders(struct foreign_tree *tree);
-/* Whether the last name of a class is not too long for a file, with its number: 0, or -EBADMSG. */
-int tree_check_class(const char *class, size_t len, struct err *err);
-/* Appends the label, as it stands in front of the name of its class. 0 or -ENOMEM. */
-int tree_add_number(const struct foreign_tree *tree, int64_t label, struct buf *ret);
 /* The item of a list; data NULL: it has none of that number. */
 struct foreign_text tree_item(const struct tree_list *list, uint64_t number);
 
-/* Sorts the rows by their paths. */
-void tree_sort(struct foreign_tree *tree);
-/* Of a sorted tree whose files were all added: puts the label in front of its classes where that
- * must be, with as many digits as the greatest needs, and adds the folders of empty classes. Adds
- * all labels and their folders to `ret`. Returns 0, -ENOMEM, or -EINVAL (too many empty classes);
- * the tree is sorted. */
+/* Once all files are added: sorts them by their paths, puts them into the folders of their classes,
+ * with the labels in front where that must be, and as many digits as the greatest needs, and adds
+ * the folders of empty classes. Adds all labels and their folders to `ret`. Returns 0, -ENOMEM,
+ * -EBADMSG (a name or path is too long), or -EINVAL (too many empty classes). */
 int tree_classes(struct foreign_tree *tree, struct labels *ret, struct err *err);
 
 /* Makes the sections of the index, but for the options, where each volume begins at `starts`, and

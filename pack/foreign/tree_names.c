@@ -73,31 +73,14 @@ int foreign_tree_classes(struct foreign_tree *tree, const struct foreign_text *n
 	return r;
 }
 
-int tree_check_class(const char *class, size_t len, struct err *err)
-{
-	const struct foreign_text name = foreign_text_name((struct foreign_text){class, len});
-
-	if (name.len <= FORMAT_NAME_MAX)
-		return 0;
-	return err_set(err, -EBADMSG,
-		       "'%.60s...': the name of a class that is too long for a folder with its "
-		       "label; --class-folders=names leaves labels out",
-		       name.data);
-}
-
-int tree_add_number(const struct foreign_tree *tree, int64_t label, struct buf *ret)
-{
-	return buf_addf(ret, "%0*" PRId64, (int)tree->style.width, label);
-}
-
 /* --- parts of a path -------------------------------------------------------------------------- */
 
 /* Appends the parts of a path that are names. */
-static int add_path(struct foreign_tree *tree, const struct foreign_file *file,
-		    struct foreign_text text, struct err *err)
+static int add_path(struct buf *ret, const struct foreign_file *file, struct foreign_text text,
+		    struct err *err)
 {
 	const char *at = text.data, *end = text.len ? at + text.len : at;
-	size_t begin = tree->paths.len;
+	size_t begin = ret->len;
 	int r = 0;
 
 	while (r == 0 && at < end) {
@@ -108,47 +91,31 @@ static int add_path(struct foreign_tree *tree, const struct foreign_file *file,
 			if (!format_name_valid(at, len))
 				return fault(file, -EBADMSG,
 					     "its name is not one that a file can have", err);
-			if (tree->paths.len > begin)
-				buf_add(&tree->paths, "/", 1);
-			r = buf_add(&tree->paths, at, len);
+			if (ret->len > begin)
+				buf_add(ret, "/", 1);
+			r = buf_add(ret, at, len);
 		}
 		at += len + 1;
 	}
-	if (r == 0 && tree->paths.len == begin && !file->directory)
+	if (r == 0 && ret->len == begin && !file->directory)
 		r = fault(file, -EBADMSG, "its name is empty", err);
 	return r;
 }
 
-/* Puts a text in front of the last component of a path that begins at `begin`. */
-static int put_in_front(struct buf *paths, size_t begin, const struct buf *text)
-{
-	const char *slash =
-		paths->len > begin ? memrchr(paths->data + begin, '/', paths->len - begin) : NULL;
-	size_t at = slash ? (size_t)(slash + 1 - paths->data) : begin;
-	size_t after = paths->len - at;
-	int r = buf_add(paths, text->data, text->len);
-
-	if (r == 0) {
-		memmove(paths->data + at + text->len, paths->data + at, after);
-		memcpy(paths->data + at, text->data, text->len);
-	}
-	return r;
-}
-
 /* A name may come from a list of classes, which is not damaged where a name is odd. */
-static int add_class_name(struct foreign_tree *tree, const struct foreign_file *file,
+static int add_class_name(struct buf *ret, const struct foreign_file *file,
 			  struct foreign_text name, struct err *err)
 {
 	SCOPE(buf_release) struct buf flat = BUF_INIT;
 	struct err why = {0};
-	size_t begin = tree->paths.len;
+	size_t begin = ret->len;
 	int r = buf_add(&flat, name.data, name.len);
 
 	if (r == 0 && !file->class_is_path)
 		foreign_text_flatten(flat.data, flat.len);
 	if (r == 0)
-		r = add_path(tree, file, (struct foreign_text){flat.data, flat.len}, &why);
-	if (r != -EBADMSG && (r < 0 || tree->paths.len > begin))
+		r = add_path(ret, file, (struct foreign_text){flat.data, flat.len}, &why);
+	if (r != -EBADMSG && (r < 0 || ret->len > begin))
 		return r;
 	return err_set(err, -EOPNOTSUPP,
 		       "record %" PRIu64
@@ -157,36 +124,33 @@ static int add_class_name(struct foreign_tree *tree, const struct foreign_file *
 		       file->record, (int)min(name.len, (size_t)80), name.data);
 }
 
-/* A class whose label is known: its name, its label, or both. The path begins at `path`. */
+/* A class whose label is known. */
 static int add_labelled(struct foreign_tree *tree, const struct foreign_file *file,
-			struct foreign_text name, size_t path, struct tree_row *row,
-			struct err *err)
+			struct foreign_text name, struct tree_row *row, struct err *err)
 {
-	SCOPE(buf_release) struct buf number = BUF_INIT;
-	size_t begin = tree->paths.len;
-	int r = name.data ? add_class_name(tree, file, name, err) : 0;
+	struct label_classes *found = &tree->found;
+	struct label_class class = {.label = file->label,
+				    .text = found->texts.len,
+				    .above = (uint32_t)file->above.len,
+				    .root = (uint32_t)file->above.len,
+				    .below = ""};
+	int r = buf_add(&found->texts, file->above.data, file->above.len);
+	size_t len;
 
-	if (r == 0 && (tree->style.numbered || !name.data))
-		r = tree_add_number(tree, file->label, &number);
-	if (r == 0 && number.len && name.data)
-		r = buf_adds(&number, "_");
-	if (r == 0 && number.len)
-		r = put_in_front(&tree->paths, begin, &number);
+	if (r == 0 && name.data)
+		r = add_class_name(&found->texts, file, name, err);
 	if (r < 0)
 		return r;
-	if (tree->paths.len - path > FOREIGN_PATH_MOST)
-		return fault(file, -EBADMSG, "its path is longer than 4095 bytes", err);
-	if (number.len)
-		r = tree_check_class(tree->paths.data + begin, tree->paths.len - begin, err);
-	if (r < 0)
-		return r;
-	row->label = file->label;
-	row->class_len = (uint16_t)(tree->paths.len - path);
-	row->above_len = (uint16_t)(begin - path);
-	row->number_len = (uint8_t)number.len;
-	if (file->label > tree->most_label)
-		tree->most_label = file->label;
-	return 0;
+	len = found->texts.len - class.text;
+	if (name.data)
+		class.above = (uint32_t)labels_style_last(found->texts.data + class.text, len);
+	class.name = (uint32_t)len - class.above;
+	tree->in_folders += len + 1;
+	tree->most_label = file->label > tree->most_label ? file->label : tree->most_label;
+	r = label_classes_add(found, &class, &row->class);
+	if (r == 0)
+		label_class_rows(&found->rows)[row->class - 1].files++;
+	return r;
 }
 
 /* A label below 0 is none: -1, as test splits have it, and others that losses ignore. */
@@ -194,20 +158,19 @@ static int add_class(struct foreign_tree *tree, const struct foreign_file *file,
 		     struct tree_row *row, struct err *err)
 {
 	struct foreign_text name = file->class;
-	size_t path = tree->paths.len;
-	int r = buf_add(&tree->paths, file->above.data, file->above.len);
 
-	if (r < 0)
-		return r;
 	if (file->label >= 0 || name.data)
 		tree->classed++;
 	else
 		tree->unlabelled++;
 	tree->odd += file->label < -1 && file->label != FOREIGN_NO_LABEL;
 	tree->only_named += file->label < 0 && name.data && !file->class_is_path;
-	if (file->label < 0)
-		return name.data ? add_class_name(tree, file, name, err)
+	if (file->label < 0) {
+		if (buf_add(&tree->paths, file->above.data, file->above.len) < 0)
+			return -ENOMEM;
+		return name.data ? add_class_name(&tree->paths, file, name, err)
 				 : buf_adds(&tree->paths, "images");
+	}
 	if (!name.data)
 		name = tree_item(&tree->classes, (uint64_t)file->label);
 	if (!name.data && tree->classes.name)
@@ -216,7 +179,7 @@ static int add_class(struct foreign_tree *tree, const struct foreign_file *file,
 			       ", and %s ends with label %zu",
 			       file->record, file->label, tree->classes.name,
 			       BUF_COUNT(&tree->classes.items, struct foreign_text) - 1);
-	return add_labelled(tree, file, name, path, row, err);
+	return add_labelled(tree, file, name, row, err);
 }
 
 /* --- suffixes --------------------------------------------------------------------------------- */
@@ -295,7 +258,7 @@ static int add_name(struct foreign_tree *tree, const struct foreign_file *file,
 		r = buf_add(&kept, name.data, name.len);
 	if (r == 0)
 		r = add_class(tree, file, row, err);
-	if (r == 0)
+	if (r == 0 && !row->class)
 		r = buf_add(&tree->paths, "/", 1);
 	if (r < 0)
 		return r;
@@ -305,7 +268,7 @@ static int add_name(struct foreign_tree *tree, const struct foreign_file *file,
 		tree->made_up++;
 		return r < 0 ? r : add_suffix(tree, file);
 	}
-	return add_path(tree, file, (struct foreign_text){kept.data, kept.len}, err);
+	return add_path(&tree->paths, file, (struct foreign_text){kept.data, kept.len}, err);
 }
 
 /* The file is not damaged where its list is wrong. */
@@ -322,6 +285,7 @@ int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct
 {
 	struct foreign_text name = file->name, path = file->path;
 	size_t begin = tree->paths.len;
+	uint64_t above = tree->in_folders;
 	bool plain = file->plain;
 	bool listed = tree->names.name && row->volume != TREE_TEXT && !file->directory;
 	int r;
@@ -339,14 +303,16 @@ int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct
 		path = memchr(name.data, '/', name.len) ? name : (struct foreign_text){0};
 		plain = false;
 	}
-	r = path.data ? add_path(tree, file, path, err) : add_name(tree, file, name, row, err);
+	r = path.data ? add_path(&tree->paths, file, path, err)
+		      : add_name(tree, file, name, row, err);
 	if (r == 0 && plain && (path.data || name.data))
 		r = add_suffix(tree, file);
-	if (r == 0 && tree->paths.len - begin > FOREIGN_PATH_MOST)
+	if (r == 0 && tree->paths.len - begin + tree->in_folders - above > FOREIGN_PATH_MOST)
 		r = fault(file, -EBADMSG, "its path is longer than 4095 bytes", err);
 	if (r < 0)
 		return r == -EBADMSG && listed ? refuse_listed(tree, file, name, err) : r;
-	if (tree->paths.len + tree->rows.len > max(SHARE_LEAST, SHARE_MOST * tree->source->size))
+	if (tree->paths.len + tree->in_folders + tree->rows.len >
+	    max(SHARE_LEAST, SHARE_MOST * tree->source->size))
 		return fault(file, -EOVERFLOW,
 			     "the file repeats so many of its bytes that the list of its files "
 			     "takes too much memory: divide it into several",

@@ -222,7 +222,7 @@ TEST_OF(f, paths_take_memory_in_proportion_to_the_file)
 		r = foreign_add(&f->tree, &file, &f->err);
 	assert_int_equal(r, -EOVERFLOW);
 	assert_string_equal(f->err.text,
-			    "record 65857: the file repeats so many of its bytes that "
+			    "record 65987: the file repeats so many of its bytes that "
 			    "the list of its files takes too much memory: divide it "
 			    "into several");
 }

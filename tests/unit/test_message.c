@@ -45,20 +45,27 @@ static void refused(struct fixture *f, const char *text)
 	assert_string_equal(f->err.text, "the script that reads it says what makes no sense");
 }
 
+/* "LABEL NAME: " of its class, then its path below that. */
 static const char *file(struct fixture *f, size_t i)
 {
 	const struct tree_row *row = &tree_rows(&f->tree)[i];
 	struct foreign_text path = foreign_tree_path(&f->tree, i);
+	const struct label_classes *found = &f->tree.found;
+	const struct label_class *class = label_class_rows(&found->rows) + row->class - 1;
+	int len = 0;
 
-	snprintf(f->line, sizeof(f->line), "%.*s at %d, %d", (int)path.len, path.data,
-		 (int)row->offset, (int)row->size);
+	if (row->class)
+		len = snprintf(f->line, sizeof(f->line), "%d %.*s: ", (int)class->label,
+			       (int)class->name, label_class_name(found, class));
+	snprintf(f->line + len, sizeof(f->line) - (size_t)len, "%.*s at %d, %d", (int)path.len,
+		 path.data, (int)row->offset, (int)row->size);
 	return f->line;
 }
 
 TEST_OF(f, test_files_are_added_by_their_fields)
 {
 	assert_int_equal(says(f, "Fr7|o0|s3|l2|"), 0);
-	assert_string_equal(file(f, 0), "0002/00000007.JPEG at 0, 3");
+	assert_string_equal(file(f, 0), "2 : 00000007.JPEG at 0, 3");
 	assert_int_equal(says(f, "Fcx/y|nb.jpg|o4|s3|m33188|M-5|"), 0);
 	assert_string_equal(file(f, 1), "x_y/b.jpg at 4, 3");
 	assert_int_equal(tree_rows(&f->tree)[1].mode, 0644);
@@ -127,7 +134,7 @@ TEST_OF(f, test_what_else_is_said_of_the_tree)
 	assert_int_equal(says(f, "Tlabels.tsv|one|two|"), 0);
 	assert_int_equal(says(f, "Fl1|o0|s3|"), 0);
 	assert_string_equal(file(f, 0), "labels.tsv at 0, 7");
-	assert_string_equal(file(f, 1), "dog/bytes-00000000.JPEG at 0, 3");
+	assert_string_equal(file(f, 1), "1 dog: bytes-00000000.JPEG at 0, 3");
 	notices_say(&f->tree.notes, hear);
 	assert_string_equal(said, "bytes: left out: 4 {}, such as 'a'\nbytes: 2 of 3 are %odd\n");
 	assert_int_equal(f->tree.lacks, 4);

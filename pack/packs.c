@@ -341,38 +341,39 @@ static int refuse_delta(const struct opening *o, size_t delta, int error, const 
 		       name, why->text);
 }
 
-/* Its base is one dataset from now on, which the caller owns. */
-static int take_base(struct opening *o, size_t delta, struct dataset **ret)
+/* Those of the first `count` packs that go into a folder or below it, as one dataset, which the
+ * caller owns. Returns 1 where there is none. */
+static int take_packs(struct opening *o, size_t count, const char *folder, const struct buf *select,
+		      struct dataset **ret)
 {
-	SCOPE_FREE struct dataset_pack *packs = calloc(delta + 1, sizeof(*packs));
-	struct dataset_merge_params params = {.packs = packs, .notice = o->params->notice};
-	char since[FORMAT_ID_TEXT];
-	struct err why = {0};
-	int r;
+	SCOPE_FREE struct dataset_pack *packs = calloc(count + 1, sizeof(*packs));
+	struct dataset_merge_params params = {.packs = packs,
+					      .select = BUF_ITEMS(select, const char *const),
+					      .select_count = BUF_COUNT(select, const char *),
+					      .notice = o->params->notice};
+	int r = 0;
 
 	if (!packs)
 		return -ENOMEM;
-	/* The packs before it that go into its folder or below it. */
-	for (size_t i = 0; i < delta; i++) {
-		const char *place = place_in(o->packs[delta].below, o->packs[i].below);
+	for (size_t i = 0; i < count; i++) {
+		const char *place = place_in(folder, o->packs[i].below);
 
 		if (!o->packs[i].dataset || !place)
 			continue;
 		packs[params.count] = o->packs[i];
 		packs[params.count++].below = place;
 	}
-	if (params.count == 0) {
-		r = delta_since(o->packs[delta].dataset, since, &why);
-		if (r == 0)
-			r = err_set(&why, -ENOENT, "a delta since the id %s, without that", since);
-		return refuse_delta(o, delta, r, &why);
-	}
-	if (params.count > 1 || *packs[0].below)
+	if (params.count == 0)
+		return 1;
+	if (params.count > 1 || params.select_count || *packs[0].below)
 		r = dataset_merge(&params, ret, o->err);
 	else
-		r = dataset_set_name(*ret = packs[0].dataset, packs[0].name);
-	for (size_t i = 0; r == 0 && i < delta; i++)
-		if (place_in(o->packs[delta].below, o->packs[i].below))
+		*ret = packs[0].dataset;
+	/* Of several files each has its name: dataset_merge() sees to that of others. */
+	if (r == 0 && *ret == packs[0].dataset && count < o->names->count)
+		r = dataset_set_name(*ret, packs[0].name);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		if (place_in(folder, o->packs[i].below))
 			o->packs[i].dataset = NULL;
 	return r;
 }
@@ -380,11 +381,18 @@ static int take_base(struct opening *o, size_t delta, struct dataset **ret)
 static int apply_delta(struct opening *o, size_t delta)
 {
 	struct dataset *dataset = o->packs[delta].dataset, *base = NULL;
+	char since[FORMAT_ID_TEXT];
 	struct err why = {0};
-	int r = take_base(o, delta, &base);
+	int r = take_packs(o, delta, o->packs[delta].below, &(const struct buf){0}, &base);
 
 	if (r < 0)
 		return r;
+	if (r > 0) {
+		r = delta_since(dataset, since, &why);
+		if (r == 0)
+			r = err_set(&why, -ENOENT, "a delta since the id %s, without that", since);
+		return refuse_delta(o, delta, r, &why);
+	}
 	r = dataset_set_name(dataset, o->shown[delta]);
 	if (r == 0)
 		r = delta_apply(dataset, base, &why);
@@ -418,28 +426,6 @@ void packs_label_release(struct packs_label *label)
 	free(label->name);
 	free(label->path);
 	*label = (struct packs_label){0};
-}
-
-static int merge_opened(struct opening *o, struct dataset **ret)
-{
-	struct dataset_merge_params params = {.packs = o->packs,
-					      .select = BUF_ITEMS(&o->select, const char *const),
-					      .select_count = BUF_COUNT(&o->select, const char *),
-					      .notice = o->params->notice};
-	int r = 0;
-
-	for (size_t i = 0; i < o->names->count; i++)
-		if (o->packs[i].dataset)
-			o->packs[params.count++] = o->packs[i];
-	for (size_t i = params.count; i < o->names->count; i++)
-		o->packs[i].dataset = NULL;
-	if (params.count > 1 || params.select_count || *params.packs[0].below)
-		r = dataset_merge(&params, ret, o->err);
-	else
-		*ret = params.packs[0].dataset;
-	for (unsigned i = 0; r == 0 && i < params.count; i++)
-		o->packs[i].dataset = NULL;
-	return r;
 }
 
 int packs_open_names(const struct packs_params *params, const struct names *names,
@@ -484,7 +470,7 @@ int packs_open_names(const struct packs_params *params, const struct names *name
 	if (r == 0)
 		r = make_label(&o, &label);
 	if (r == 0)
-		r = merge_opened(&o, ret);
+		r = take_packs(&o, names->count, "", &o.select, ret);
 	if (r < 0)
 		packs_label_release(&label);
 	else

@@ -117,61 +117,47 @@ static int give_beside(struct maker *maker, struct message *message, struct err 
 
 /* --- compressed pages ------------------------------------------------------------------------- */
 
-/* A page that the script names: `record` is for messages, `codec` as Parquet has it. */
-struct maker_page {
-	uint64_t record, codec, offset, packed, unpacked;
-};
-
-/* `pieces`, unless it is NULL, gets the parts that unpack by themselves. */
-static int unpack_page(const struct maker_page *page, struct foreign_source *source,
-		       struct buf *ret, struct buf *pieces, struct err *err)
+/* The codec is a number of Parquet. */
+static int unpack_page(struct foreign_source *source, enum codec codec, uint64_t packed,
+		       uint64_t unpacked, struct held_page *ret, struct err *err)
 {
-	enum codec codec = (enum codec)page->codec;
-	const uint8_t *packed;
+	const uint8_t *bytes;
 	int r;
 
-	if (page->unpacked > FOREIGN_MOST)
+	if (unpacked > FOREIGN_MOST)
 		return err_set(err, -EOPNOTSUPP,
 			       "a compressed page of over 64 MiB: smaller row groups have "
 			       "smaller pages");
-	r = foreign_get(source, page->offset, page->packed, &packed, err);
+	r = foreign_get(source, ret->place.offset, packed, &bytes, err);
 	if (r == 0)
-		r = buf_reserve(ret, page->unpacked + 1);
-	if (r == 0 && page->unpacked)
-		r = codec_unpack(codec, packed, page->packed, ret->data, page->unpacked, err);
-	if (r == 0 && pieces)
-		r = codec_split(codec, packed, page->packed, page->unpacked, pieces);
+		r = buf_reserve(&ret->bytes, unpacked + 1);
+	if (r == 0 && unpacked)
+		r = codec_unpack(codec, bytes, packed, ret->bytes.data, unpacked, err);
 	if (r == 0)
-		ret->len = page->unpacked;
-	return r;
+		r = codec_split(codec, bytes, packed, unpacked, &ret->pieces);
+	if (r < 0)
+		return r;
+	ret->bytes.len = ret->place.size = unpacked;
+	ret->place.pieces = BUF_ITEMS(&ret->pieces, const struct codec_piece);
+	ret->place.count = BUF_COUNT(&ret->pieces, struct codec_piece);
+	return 0;
 }
 
-/* Gives its bytes, or holds it. */
-static int take_page(struct maker *maker, struct message *message, struct err *err)
+static int hold_page(struct maker *maker, struct message *message, struct err *err)
 {
-	SCOPE(buf_release) struct buf bytes = BUF_INIT;
-	struct held_page *held = message->letter == 'K' ? &maker->page : NULL;
-	struct maker_page page;
+	struct held_page *page = &maker->page;
+	uint64_t record, codec, packed, unpacked;
 	int r;
 
-	if (!message_numbers(message, &page.record, &page.codec, &page.offset, &page.packed,
-			     &page.unpacked, NULL))
+	page->bytes.len = page->pieces.len = 0;
+	page->place = (struct foreign_packed){0};
+	if (!message_numbers(message, &record, &codec, &page->place.offset, &packed, &unpacked,
+			     NULL))
 		return MAKES_NO_SENSE;
-	if (held) {
-		held->bytes.len = held->pieces.len = 0;
-		r = unpack_page(&page, maker->source, &held->bytes, &held->pieces, err);
-		held->place = (struct foreign_packed){
-			.offset = page.offset,
-			.size = held->bytes.len,
-			.pieces = BUF_ITEMS(&held->pieces, const struct codec_piece),
-			.count = BUF_COUNT(&held->pieces, struct codec_piece)};
-	} else {
-		r = unpack_page(&page, maker->source, &bytes, NULL, err);
-	}
-	if (r < 0)
-		return err_set(err, r == -EOPNOTSUPP ? -ENOPKG : r, "record %" PRIu64 ": %s",
-			       page.record, err_text(err, r));
-	return held ? 0 : maker_process_answer(maker->process, bytes.data, bytes.len);
+	r = unpack_page(maker->source, (enum codec)codec, packed, unpacked, page, err);
+	return r < 0 ? err_set(err, r == -EOPNOTSUPP ? -ENOPKG : r, "record %" PRIu64 ": %s",
+			       record, err_text(err, r))
+		     : 0;
 }
 
 /* --- records of an LMDB ----------------------------------------------------------------------- */
@@ -331,9 +317,8 @@ static int do_as_asked(struct maker *maker, struct message *message, struct fore
 		return 0;
 	case 'V':
 		return give_sizes(maker, message);
-	case 'x':
 	case 'K':
-		return take_page(maker, message, err);
+		return hold_page(maker, message, err);
 	case 'B':
 		return give_beside(maker, message, err);
 	case 'k':

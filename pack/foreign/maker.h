@@ -11,8 +11,9 @@
  *	R offset length    bytes                 fewer where the file ends, or, with one more
  *	                                         field, the page
  *	W offset length    -                     will be asked for soon
- *	x page             bytes                 unpacked; a page: five numbers
- *	K page             -                     is held, for R, V and files that lie in it
+ *	K record, codec,   -                     a compressed page, which is held for R, V and
+ *	  offset, packed,                        files that lie in it; the record is for messages
+ *	  unpacked
  *	V offset length count  sizes             of values there: give_sizes()
  *	B end              + and bytes           foreign_read_beside(); nothing: it is not there,
  *	                                         or, with one more field, cannot be read

@@ -327,7 +327,7 @@ class Column:
         codec = self.codec if 0 <= self.codec < 64 else 63
         page = (self.record, codec, at, packed, unpacked)
         if load:
-            return Body(self.source, unpacked, self.source.unpack_page(page))
+            return Body(self.source, unpacked, self.source.get(0, unpacked, page))
         return Body(self.source, unpacked, page=page)
 
     def plain(self, body, at, count):

@@ -180,13 +180,9 @@ class Source:
         for offset, size in places:
             self.channel.say(b"W", b"%d" % offset, b"%d" % size)
 
-    # A page of compressed bytes is (record, codec, offset, packed, unpacked): struct maker_page.
-
-    def unpack_page(self, page):
-        return self.channel.ask(b"x", *(b"%d" % number for number in page), expected=page[-1])
-
     def hold(self, page):
-        """From now on it is the page that files of b"k" lie in."""
+        """From now on it is the page that files of b"k" lie in: (record, codec, offset, packed,
+        unpacked)."""
         if page != self.held:
             self.held = page
             self.channel.say(b"K", *(b"%d" % number for number in page))

@@ -76,20 +76,33 @@ static int open_log(const char *path)
 	return 0;
 }
 
-/* The main thread takes all signals by sigtimedwait() that others send and that would end it.
- * Signals that were ignored when foldfs started, as by nohup(1), stay ignored by it and the
+/* Whether this process would end by a signal that somebody sends to all of a job. */
+static bool would_end(int signo)
+{
+	const int others[] = {SIGKILL,	SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGURG,
+			      SIGWINCH, SIGILL,	 SIGTRAP, SIGBUS,  SIGFPE,  SIGSEGV, SIGSYS};
+	struct sigaction action;
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (signo == others[i])
+			return false;
+	return sigaction(signo, NULL, &action) == 0 && action.sa_handler == SIG_DFL;
+}
+
+/* The main thread takes all signals that would end it by sigtimedwait(), but those of its own
+ * faults. Signals that were ignored when foldfs started, as by nohup(1), stay ignored by it and the
  * command; except for those that say that the command or the session has ended. */
 static void block_signals(struct program *program)
 {
-	int taken[NSIG] = {SIGINT,  SIGTERM,   SIGHUP,	SIGQUIT, SIGUSR2, SIGXCPU,	SIGALRM,
-			   SIGPROF, SIGVTALRM, SIGPOLL, SIGPWR,	 SIGCHLD, SESSION_ENDED};
-	size_t count = 13;
+	int taken[NSIG];
+	size_t count = 0;
 
-	for (int signo = SIGRTMIN; signo <= SIGRTMAX; signo++)
-		taken[count++] = signo;
 	signal(SESSION_ENDED, SIG_DFL);
-	program->signals = signals_block(taken, count);
 	signal(SIGPIPE, SIG_IGN);
+	for (int signo = 1; signo < NSIG; signo++)
+		if (would_end(signo)) /* SIGCHLD is taken, too */
+			taken[count++] = signo;
+	program->signals = signals_block(taken, count);
 }
 
 /* If there is a command, a private namespace is as good as the common one. Root of a container may
@@ -316,14 +329,13 @@ static void enter_sandbox(const struct program *program)
  * all processes of a group get. */
 static bool is_interrupted(const struct program *program)
 {
-	const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 	sigset_t pending;
 
 	sigpending(&pending);
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (program->daemon.parent >= 0 && sigismember(&pending, ends[i]))
-			return true;
-	return false;
+	sigandset(&pending, &pending, &program->signals);
+	sigdelset(&pending, SIGCHLD);
+	sigdelset(&pending, SESSION_ENDED);
+	return program->daemon.parent >= 0 && !sigisemptyset(&pending);
 }
 
 /* Has a helper unmount from now on. What stays in the foreground says through it what it says to a

@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "fs/life/daemon.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,16 +66,10 @@ void command_cancel(struct command *command)
 	*command = COMMAND_NONE;
 }
 
-/* The terminal sends its signals to COMMAND too, except SIGHUP, which only the leader of the
- * session gets. An alarm was set by who started this process. What this process sends itself is
- * not for COMMAND. */
+/* What this process sends itself is not for COMMAND. */
 void command_signal(const struct command *command, const siginfo_t *info)
 {
-	bool by_terminal =
-		info->si_code == SI_KERNEL && info->si_signo != SIGALRM &&
-		(info->si_signo != SIGHUP || getsid(0) != getpid());
-
-	if (!by_terminal && info->si_pid != getpid() &&
+	if (!daemon_is_from_terminal(info) && info->si_pid != getpid() &&
 	    (!witness_saw(&command->witness, info->si_signo) || getpgid(command->pid) != getpgrp()))
 		kill(command->pid, info->si_signo);
 }

@@ -41,7 +41,13 @@ int daemon_fork(struct daemon *daemon)
 
 /* --- in the foreground ------------------------------------------------------------------------ */
 
-/* The terminal sends its signals to the child, too, except SIGHUP. */
+bool daemon_is_from_terminal(const siginfo_t *info)
+{
+	return info->si_code == SI_KERNEL &&
+	       (info->si_signo == SIGINT || info->si_signo == SIGQUIT ||
+		(info->si_signo == SIGHUP && getsid(0) != getpid()));
+}
+
 int daemon_lead(pid_t child, const sigset_t *signals)
 {
 	siginfo_t info;
@@ -55,10 +61,9 @@ int daemon_lead(pid_t child, const sigset_t *signals)
 		while (pid > 0 && pid != child);
 		if (pid == child)
 			return how;
-		if (sigwaitinfo(signals, &info) < 0 || info.si_signo == SIGCHLD ||
-		    (info.si_code == SI_KERNEL && info.si_signo != SIGHUP))
-			continue;
-		kill(child, info.si_signo);
+		if (sigwaitinfo(signals, &info) > 0 && info.si_signo != SIGCHLD &&
+		    !daemon_is_from_terminal(&info))
+			kill(child, info.si_signo);
 	}
 }
 

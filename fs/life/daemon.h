@@ -19,6 +19,7 @@
 #pragma once
 
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct daemon {
@@ -31,6 +32,9 @@ struct daemon {
 int daemon_fork(struct daemon *daemon);
 /* `signals` are blocked, and those that the child awaits. Returns as daemon_fork(). */
 int daemon_stay(const sigset_t *signals);
+/* Whether the terminal sent a signal to all of this process's group. To the leader of a session
+ * alone it sends SIGHUP; and what else is the kernel's, as an alarm, comes to one process. */
+bool daemon_is_from_terminal(const siginfo_t *info);
 /* Passes signals on to a child until it ends. They are blocked, SIGCHLD among them. Returns how it
  * ended, as wait(2) says it. */
 int daemon_lead(pid_t child, const sigset_t *signals);

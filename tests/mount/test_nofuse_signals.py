@@ -2,6 +2,7 @@
 that wait for something else do, as they do anywhere."""
 
 import contextlib
+import fcntl
 import os
 import re
 import signal
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import foldfs
-from foldfs import FOLDFS, PATIENCE, ROOT, needs, run
+from foldfs import FOLDFS, PATIENCE, ROOT, needs, run, wait_until
 from test_nofuse import in_job, job, listeners  # noqa: F401  (a fixture)
 
 PROGRAMS = Path(__file__).with_name("signal_programs")
@@ -36,12 +37,12 @@ def elsewhere(place):
 # --- the command gets each signal once --------------------------------------------------------
 
 COUNT = """
-import os, signal
+import os, signal, sys
 read, write = os.pipe()
 os.set_blocking(write, False)
 signal.set_wakeup_fd(write)
 signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-counted = signal.SIGUSR2, signal.SIGXCPU, signal.SIGPROF, signal.SIGRTMIN
+counted = [*eval(sys.argv[1]), signal.SIGXCPU]
 for number in counted:
     signal.signal(number, lambda *_: None)
 signal.signal(signal.SIGTERM, lambda *_: os._exit(sum(map(os.read(read, 99).count, counted))))
@@ -49,13 +50,15 @@ print("ready", flush=True)
 while True:
     signal.pause()
 """
+ENDS = [signal.SIGUSR2, signal.SIGABRT, signal.SIGALRM, signal.SIGPROF, signal.SIGIO,
+        signal.SIGPWR, signal.SIGRTMIN, signal.SIGRTMAX]
 SENT = {
-    "to the group": lambda group: os.killpg(group, signal.SIGUSR2),
+    **{f"{number.name} to the group": lambda group, number=number: os.killpg(group, number)
+       for number in ENDS},
+    "by the kernel to foldfs": lambda group: tell_of_a_pipe(group),
     "to the group after another": lambda group: [
         os.killpg(group, number) for number in (signal.SIGUSR1, signal.SIGUSR2)],
     "to the group for its time": lambda group: os.killpg(group, signal.SIGXCPU),
-    "to the group by another": lambda group: os.killpg(group, signal.SIGPROF),
-    "to the group by a queued one": lambda group: os.killpg(group, signal.SIGRTMIN),
     "to each of all": lambda group: send(members(group)),
     "to foldfs": lambda group: send([group]),
     "to the server": lambda group: send(members(group, "foldfs ") - {group}),
@@ -76,6 +79,18 @@ def members(group, known_by=""):
     return found
 
 
+def tell_of_a_pipe(pid):
+    """As of a timer: nobody else gets it. What comes later, and has a lower number, is taken first.
+    """
+    read, write = os.pipe()
+    fcntl.fcntl(read, fcntl.F_SETOWN, pid)
+    fcntl.fcntl(read, fcntl.F_SETFL, os.O_ASYNC)
+    os.write(write, b"x")
+    wait_until(lambda: "ShdPnd:\t0000000000000000" in Path(f"/proc/{pid}/status").read_text())
+    os.close(read)
+    os.close(write)
+
+
 def send(pids):
     for pid in sorted(pids):
         os.kill(pid, signal.SIGUSR2)
@@ -88,7 +103,8 @@ def test_the_command_gets_each_signal_once(sent, words, small, point):
     if (sent, words) == ("to the server", []):
         pytest.skip("there is none")
     with subprocess.Popen([FOLDFS, "-q", *words, small[1], point, "--", sys.executable, "-c",
-                           COUNT], stdout=subprocess.PIPE, preexec_fn=os.setpgrp) as process:
+                           COUNT, repr([*map(int, ENDS)])], stdout=subprocess.PIPE,
+                          preexec_fn=os.setpgrp) as process:
         assert process.stdout.readline() == b"ready\n"
         SENT[sent](process.pid)
         process.terminate()

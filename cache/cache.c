@@ -100,6 +100,14 @@ void cache_free(struct cache *cache)
 	free(cache);
 }
 
+void cache_preload(struct cache *cache)
+{
+	pthread_mutex_lock(&cache->lock);
+	plan_preload(cache->ahead.plan);
+	pthread_mutex_unlock(&cache->lock);
+	work_look(cache->work);
+}
+
 /* In portions, so that nobody waits long for the lock. */
 void cache_limit(struct cache *cache, uint64_t bytes)
 {

@@ -112,6 +112,9 @@ void cache_free(struct cache *cache); /* stopped, or never started; NULL is fine
 
 void cache_read(struct cache *cache, const struct cache_request *request);
 
+/* As params.preload, from now on. */
+void cache_preload(struct cache *cache);
+
 /* Files will be read in this order, by first extents; a file that comes again begins another epoch.
  * Takes the place of an order given before; count 0: none. Goes with the oracle off, and before
  * cache_start. Returns 0, -EINVAL (readahead is 0) or -ENOMEM. */

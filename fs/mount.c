@@ -25,6 +25,8 @@
 #define COPY_RETRY	  2    /* seconds to repeat requests for a pack whose copy is complete */
 #define INVAL_LEAST	  (8 * MIB)
 #define SLOT_WASTE	  8192 /* bytes that stay unused in a file's last slot, on average */
+#define WALK		  8    /* folders that were listed: a program goes through them all */
+#define WALK_MOST	  GIB  /* bytes that are read for that, if they fit */
 
 /* Opens a pack where it is. If the disk cache has a complete copy and the server cannot be reached,
  * `copy` is used instead. Returns 0, 1 (the copy is used) or -errno. */
@@ -540,6 +542,18 @@ void mount_count(struct mount *mount, enum request request)
 void mount_count_file(struct mount *mount)
 {
 	mount->served_files++;
+}
+
+/* A disk that is near brings it soon enough while they ask. Not what costs a request a file. */
+void mount_count_folder(struct mount *mount)
+{
+	const struct reader_hints hints = reader_hints(dataset_reader(mount->dataset));
+	uint64_t all = content_bytes(mount);
+
+	if (++mount->listed_folders == WALK && mount->settings->readahead &&
+	    !mount->settings->preload && hints.remote && !hints.members && all <= WALK_MOST &&
+	    all + all / 7 <= mount->memory.budget)
+		cache_preload(mount->cache);
 }
 
 uint64_t mount_uses(const struct mount *mount)

@@ -75,6 +75,9 @@ enum request {
 void mount_count(struct mount *mount, enum request request);
 /* A file begins to be read. */
 void mount_count_file(struct mount *mount);
+/* A folder begins to be listed. Programs that list many are about to read what is in them, as
+ * ImageFolder, whose workers start after that: a remote pack that is small is preloaded. */
+void mount_count_folder(struct mount *mount);
 /* How often the kernel has asked for anything. Reading the stats does not count, nor does what it
  * does by itself. */
 uint64_t mount_uses(const struct mount *mount);

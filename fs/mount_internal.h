@@ -38,6 +38,7 @@ struct mount {
 	uint64_t started; /* seconds, monotonic */
 	_Atomic uint64_t requests[REQUEST_COUNT];
 	_Atomic uint64_t served_files;		   /* as often as they were begun, or pushed */
+	atomic_uint listed_folders;		   /* as often as that was begun */
 	_Atomic uint64_t bad_files, damaged_files; /* that could not be read; of these */
 	atomic_bool leaving;
 	atomic_bool stale_logged, checksums_logged;

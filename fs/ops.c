@@ -187,6 +187,8 @@ static void reply_listing(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off
 	struct dataset_child child;
 	size_t used = 0, len;
 
+	if (offset == 0)
+		mount_count_folder(mount_of(req));
 	if (size > sizeof(buf))
 		size = sizeof(buf);
 	for (; tree_child(tree, tree_entry(tree, ino), place, &child); place++) {

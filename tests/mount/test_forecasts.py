@@ -1,5 +1,6 @@
 """What is read ahead of readers whose order nobody knows: nothing after a few files, nothing with
-readahead=0, and on shared storage the rest of a part of the pack of which most was asked for."""
+readahead=0, on shared storage the rest of a part of the pack of which most was asked for, and all
+of a small one that is far away once its folders are listed."""
 
 import concurrent.futures
 import random
@@ -11,6 +12,7 @@ import pytest
 import foldfs
 import trees
 from foldfs import PATIENCE
+from server import Server
 
 IMAGE, MASK, FRAME = 30 << 10, 5 << 10, 20 << 10
 IMAGES, CLIPS, FRAMES = 400, 100, 8
@@ -74,6 +76,50 @@ def test_readahead_0_reads_nothing_ahead(mount, clips):
         for frame in (7, 2, 6, 5, 0, 1, 4, 3):
             name = f"clip{clip:03}/{frame:03}.jpg"
             assert (mounted / name).read_bytes() == (source / name).read_bytes()
+    assert prefetch(mounted)["issued"] == 0
+
+
+# --- folders that are listed ------------------------------------------------------------------
+
+
+LAST = f"clip{CLIPS - 1:03}/{FRAMES - 1:03}.jpg"
+
+
+def walk(mounted, clips=CLIPS):
+    for clip in range(clips):
+        assert len(list((mounted / f"clip{clip:03}").iterdir())) == FRAMES
+
+
+@pytest.fixture
+def server(clips, place):
+    server = Server(clips[0].parent, place / "server")
+    yield server.start()
+    server.stop()
+
+
+def test_a_program_that_lists_folders_far_away_finds_their_files_read(mount, clips, server):
+    mounted = mount(server.url(clips[1].name))
+    walk(mounted)
+    expected = CLIPS * FRAMES * FRAME
+    assert wait_for_prefetch(mounted, expected) == expected
+    assert read_clips(mounted, clips[0]) == CLIPS * FRAMES
+    assert prefetch(mounted) == {"issued": expected, "used": expected, "wasted": 0}
+
+
+@pytest.mark.parametrize("listed, words", [
+    (7, []), (CLIPS, ["--pool=16M"]), (CLIPS, ["--readahead=0"])],
+    ids=["few-folders", "small-pool", "readahead-0"])
+def test_listing_folders_far_away_brings_nothing(mount, clips, server, listed, words):
+    mounted = mount(server.url(clips[1].name), *words)
+    walk(mounted, listed)
+    assert (mounted / LAST).read_bytes() == (clips[0] / LAST).read_bytes()
+    assert prefetch(mounted)["issued"] == 0
+
+
+def test_listing_folders_nearby_brings_nothing(mount, clips):
+    mounted = mount(clips[1])
+    walk(mounted)
+    assert (mounted / LAST).read_bytes() == (clips[0] / LAST).read_bytes()
     assert prefetch(mounted)["issued"] == 0
 
 

@@ -93,6 +93,10 @@ static int tell_labels(struct foreign_tree *tree, struct err *err)
 		foreign_tree_note(tree, NOTICE("{} images have no label, and are in images, which "
 					       "is one more class to ImageFolder",
 					       tree->unlabelled));
+	if (settings->classes && tree->most_label < 0)
+		foreign_tree_note(tree, NOTICE("--classes names labels, which none of its {} "
+					       "entries has",
+					       tree_count(tree)));
 	tree->style.only_names = tree->only_named;
 	if (tree->only_named && tree->most_label >= 0)
 		foreign_tree_note(tree,

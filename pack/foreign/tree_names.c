@@ -119,9 +119,12 @@ static int add_class_name(struct buf *ret, const struct foreign_file *file,
 		return r;
 	return err_set(err, -EOPNOTSUPP,
 		       "record %" PRIu64
-		       ": '%.*s' is the name of its class, and cannot be that of a folder: "
-		       "--classes gives classes other names",
-		       file->record, (int)min(name.len, (size_t)80), name.data);
+		       ": '%.*s' is the name of its class, and cannot be that of a folder: %s",
+		       file->record, (int)min(name.len, (size_t)80), name.data,
+		       file->label >= 0
+			       ? "--classes gives classes other names"
+			       : "it has no label, by which --classes would name it; --label-key "
+				 "names another field, and --layout=tree shows a tar as it is");
 }
 
 /* A class whose label is known. */

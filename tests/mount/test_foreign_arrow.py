@@ -46,6 +46,13 @@ def test_labels_may_be_categories(tmp_path, wide, shown):
         f"images/x{i}.jpg": samples[i][0] for i in (9, 10)}
 
 
+def test_a_label_that_64_bits_with_a_sign_do_not_hold_is_none(tmp_path, shown):
+    """As it is in a Parquet file."""
+    samples = [(data, path, -label) for data, path, label in rows(2)]
+    path = arrow_ipc.write(tmp_path / "a.arrow", samples, signed=False)
+    assert set(shown(path)) == {"0000/x0.jpg", "images/x1.jpg"}
+
+
 def test_a_category_that_its_dictionary_lacks_is_damage(tmp_path):
     path = arrow_ipc.write(tmp_path / "a.arrow", rows(3), coded=[b"cat", b"dog"])
     said = run(FOLDPACK, "list", path, status=3).err

@@ -280,6 +280,22 @@ def test_a_class_that_cannot_be_a_folder_is_no_damage(place, name):
     assert tree(path, *listed(place, ["ant", "bee"])) == ["ant", "bee"]
 
 
+def test_a_class_that_no_label_names_has_another_way_out(place):
+    path = tfrecord.write(place / "x.tfrecord", [
+        {"image": JPEG, "label": name, "kind": 1} for name in ("ant", "..")])
+    said = run(FOLDPACK, "list", path, *listed(place, ["ant", "bee"]), status=None).err
+    assert "'..' is the name of its class, and cannot be that of a folder: it has no label, by " \
+        "which --classes would name it; --label-key names another field" in said
+    assert tree(path, "--label-key=kind") == ["0001"]
+
+
+def test_a_list_of_classes_that_names_none_is_said(place):
+    path = tfrecord.write(place / "x.tfrecord", [
+        {"image": JPEG, "label": name} for name in ("ant", "cat")])
+    said = run(FOLDPACK, "list", path, *listed(place, ["ant", "bee"])).err
+    assert f"{path}: --classes names labels, which none of its 2 entries has" in said
+
+
 @pytest.mark.parametrize("name", ["Étang", 'the "b"', "back\\slash", "tab\tand\nline", "\x7f\x01",
                                   "\U0001f600 and \uffff", "\udcff is no UTF-8"])
 def test_names_of_classes_are_what_their_escapes_mean(place, mount, name):

@@ -243,8 +243,8 @@ class Tree:
     def add(self, record, offset, size, label, *more):
         """A file. `more`: fields as message.c has them."""
         fields = [b"r%d" % record, b"o%d" % offset, b"s%d" % size]
-        if label is not None:
-            fields.append(b"l%d" % label)
+        if label is not None:  # one that no 64 bits hold is none
+            fields.append(b"l%d" % (label if abs(label) >> 63 == 0 else -2))
         if label is None or label < 0:
             for field in more:
                 if field[:1] == b"c":

@@ -18,12 +18,12 @@ def field(name, kind, about=None, children=(), coded=None):
     return Table(Text(name), ("B", 1), ("B", kind), about or Table(), coded, Vector(list(children)))
 
 
-def schema(names, wide, coded):
+def schema(names, wide, coded, signed):
     texts = [field("bytes", LARGE_BINARY if wide else BINARY),
              field("path", LARGE_UTF8 if wide else UTF8)]
     label = {"names": names, "_type": "ClassLabel"} if names else {"dtype": "int64"}
     note = json.dumps({"info": {"features": {"image": {"_type": "Image"}, "label": label}}})
-    number = Table(("i", 32 if wide else 64), ("B", 1))
+    number = Table(("i", 32 if wide else 64), ("B", signed))
     fields = [field("image", STRUCT, None, texts),
               field("label", UTF8, coded=Table(("q", 7), number)) if coded else
               field("label", INT, number)]
@@ -75,11 +75,11 @@ def dictionary(values, more):
 
 
 def write(path, rows, names=None, group=1000, file=False, wide=False, codec=None, end=END,
-          coded=()):
+          coded=(), signed=True):
     """Rows are (bytes or None, path or None, label or None). coded: labels are numbers of a
     dictionary of these texts, of which each batch brings one more."""
     out = bytearray(MAGIC + b"\0\0" if file else b"")
-    out += message("1.0", SCHEMA, schema(names, wide, coded))
+    out += message("1.0", SCHEMA, schema(names, wide, coded, signed))
     for at in range(0, len(rows), group):
         if at // group < len(coded):
             out += dictionary(coded[at // group:at // group + 1], at > 0)

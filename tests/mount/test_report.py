@@ -567,8 +567,10 @@ def test_where_to_must_be_said_and_must_be_a_file(dataset, place):
     assert "'-o FILE' is missing" in run(FOLDPACK, "report", dataset, status=2).err
     os.symlink("elsewhere", place / "link")
     os.mkfifo(place / "fifo")
-    for name in ("link", "fifo", "no/such/folder"):
-        run(FOLDPACK, "report", dataset, "-o", place / name, status=1)
+    for name, said in ("link", "a symbolic link, which is not followed; name what it leads to, or "
+                               "'-o -' writes to standard output"), ("fifo", ""), \
+            ("no/such/folder", ""):
+        assert said in run(FOLDPACK, "report", dataset, "-o", place / name, status=1).err
     assert os.readlink(place / "link") == "elsewhere"
 
 

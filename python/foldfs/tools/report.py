@@ -324,6 +324,9 @@ def check_output(path):
     if path == "-":
         return
     try:
+        if os.path.islink(path):
+            raise Failed(f"{path}: a symbolic link, which is not followed; name what it leads to, "
+                         "or '-o -' writes to standard output")
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise Failed(f"{path}: not a regular file; '-o -' writes to standard output")

@@ -37,7 +37,7 @@ struct row {
 	int8_t flags; /* of open(2), or AT_... */
 	int8_t rest;  /* the first of what is left */
 	int fixed;    /* flags that the call has by itself */
-	int known;    /* of AT_..., where the kernel refuses others; 0: it takes any */
+	int known;    /* of the flags, where the kernel refuses others; 0: it takes any */
 };
 
 /* A call with what its first path means. */

@@ -479,6 +479,7 @@ static int64_t restart_calls(struct call *call)
 #define NOFOLLOW AT_SYMLINK_NOFOLLOW
 #define WORKING	 AT_EMPTY_PATH /* from Linux 6.13 on, AT_FDCWD means the working folder */
 #define EITHER	 (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)
+#define RENAMED	 0x7 /* RENAME_NOREPLACE, _EXCHANGE, _WHITEOUT */
 #define STATED	 (EITHER | AT_NO_AUTOMOUNT | AT_STATX_SYNC_TYPE)
 
 static const struct row table[] = {
@@ -512,7 +513,7 @@ static const struct row table[] = {
 	{SYS_symlinkat, refuse_symlink, 1, 2, NO, NO, false, 0},
 	{SYS_bind, refuse_socket, NO, NO, NO, 1, 0, 0},
 	{SYS_linkat, refuse_link, 0, 1, 4, NO, 0, AT_SYMLINK_FOLLOW | AT_EMPTY_PATH},
-	{SYS_renameat2, refuse_rename, 0, 1, NO, NO, 0, 0},
+	{SYS_renameat2, refuse_rename, 0, 1, 4, NO, 0, RENAMED},
 	{SYS_unlinkat, refuse_removal, 0, 1, 2, NO, 0, AT_REMOVEDIR},
 	{SYS_truncate, refuse_truncate, NO, 0, NO, 1, 0, 0},
 	{SYS_fchmod, refuse_change, 0, NO, NO, NO, 0, 0},

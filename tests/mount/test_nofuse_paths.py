@@ -401,6 +401,7 @@ for address in (1, -1, room, text + 8192, text + 8190, text):
                          ("symlink", path, new), ("link", path, new), ("link", file, path),
                          ("rename", path, file), ("rename", file, path)):
         print(getattr(libc, call)(*words), ctypes.get_errno(), end=" ")
+print(libc.renameat2(-100, file, -100, file, 64), ctypes.get_errno(), end=" ")
 own = os.open(file, os.O_RDONLY)
 print(libc.syscall(439, own, None, 4, 0x1000), ctypes.get_errno(), end=" ")  # faccessat2
 for flags in (os.O_RDONLY, os.O_DIRECTORY, os.O_NOFOLLOW | os.O_NONBLOCK):

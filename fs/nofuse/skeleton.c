@@ -270,6 +270,25 @@ static int open_own(struct skeleton *skeleton, const char *path, bool create, st
 	return check_owner(&st, err);
 }
 
+/* Some filesystems take two names for one, as those do that do not tell 'a' from 'A'. */
+static int check_alone(const struct skeleton *skeleton, struct err *err)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	const struct known *known = (const void *)skeleton->known.data;
+	size_t count = skeleton->known.len / sizeof(*known), i = 1;
+
+	while (i < count && known[i].inode != known[i - 1].inode)
+		i++;
+	if (i >= count)
+		return 0;
+	if (tree_path(skeleton->tree, known[i].entry, &path) < 0)
+		return -ENOMEM;
+	return err_set(err, -EEXIST,
+		       "'%s' in it and another folder are one there: its filesystem does not tell "
+		       "their names apart; use a folder on another filesystem",
+		       path.data);
+}
+
 int skeleton_make(const struct tree *tree, const char *path, bool create, struct skeleton *ret,
 		  struct err *err)
 {
@@ -286,9 +305,10 @@ int skeleton_make(const struct tree *tree, const char *path, bool create, struct
 	ret->made = r == 0;
 	if (r == 0)
 		r = call_with_all(ret, make_part, err);
-	if (r == 0)
-		buf_sort(&ret->known, sizeof(struct known), search_compare64);
-	return r;
+	if (r < 0)
+		return r;
+	buf_sort(&ret->known, sizeof(struct known), search_compare64);
+	return check_alone(ret, err);
 }
 
 /* The folder itself, if it still has its name. */

@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+import foldfs
+import trees
 from foldfs import (
     FOLDFS, FOLDPACK, NOBODY, PATIENCE, SOMEBODY, as_user, is_root, needs, run)
 from test_nofuse import WORDS, in_job, job, listeners  # noqa: F401  (a fixture)
@@ -202,6 +204,21 @@ def test_links_that_others_put_there_lead_nowhere(victim, place):
     assert done.returncode == 1 and "c0399" in done.err
     assert state(victims) == before
     assert os.readlink(top / "c0399") == str(victims / victim)
+
+
+@is_root
+def test_folders_that_the_filesystem_takes_for_one_are_refused(place, point):
+    """As one does that does not tell 'a' from 'A': each would show the files of the other."""
+    pack = trees.packed(place / "source", lambda source: [
+        trees.write(source / name / "file", name.encode()) for name in ("a", "A")])[1]
+    for name in ("a", "A"):
+        (point / name).mkdir()
+    run("mount", "--bind", point / "a", point / "A")
+    try:
+        said = job(pack, point, "true", status=1).err
+    finally:
+        foldfs.detach(point / "A")
+    assert f"{point}: 'a' in it and another folder are one there" in said
 
 
 @is_root

@@ -225,7 +225,8 @@ def is_alive(pid):
 
 
 @pytest.mark.parametrize("name, stopped", [
-    (signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGHUP, False), (signal.SIGTERM, True)])
+    (signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGHUP, False),
+    (signal.SIGTERM, True)])
 def test_a_signal_ends_both(folder, taker, work, place, name, stopped):
     with held(folder, work / "x.lmdb", place) as (process, command):
         if stopped:

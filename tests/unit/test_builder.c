@@ -360,9 +360,9 @@ TEST_OF(f, a_directory_can_get_other_attributes_and_be_dropped)
 	assert_int_equal(dataset_find(f->dataset, "dropped", 7, &entry), -ENOENT);
 }
 
-static int note_empty(void *context, uint32_t id)
+static int note_empty(void *context, uint32_t id, bool had_files)
 {
-	return buf_addf(context, "%u ", id);
+	return buf_addf(context, "%u%s ", id, had_files ? " had files" : "");
 }
 
 TEST_OF(f, of_folders_without_files_the_outermost_are_found)
@@ -381,7 +381,7 @@ TEST_OF(f, of_folders_without_files_the_outermost_are_found)
 	builder_drop(f->builder, add_name(f, dropped, "file"));
 	builder_drop(f->builder, add_dir(f, PACK_ROOT, "gone"));
 	assert_done(builder_find_empty(f->builder, note_empty, &found));
-	snprintf(want, sizeof(want), "%u %u %u ", nested, links, dropped);
+	snprintf(want, sizeof(want), "%u %u %u had files ", nested, links, dropped);
 	assert_string_equal(found.data, want);
 }
 

@@ -225,8 +225,10 @@ int create_log_finished(struct create *create)
 		   summary.id);
 	create_log_skipped(create);
 	if (create->options.bad_list && access(create->options.bad_list, F_OK) < 0)
-		log_notice("%s: not written: only the run that made the pack knew the bad inputs; "
-			   "--force without --resume is another", create->options.bad_list);
+		log_notice(
+			"%s: not written: only the run that made the pack knew the bad inputs; "
+			"--force without --resume is another",
+			create->options.bad_list);
 	if (create->options.json && create_print_json(create, &summary, 0) < 0)
 		return EXIT_FAILED;
 	return exit_finish(EXIT_DONE);

@@ -63,6 +63,15 @@ int err_call(struct err *err, int code, const char *call)
 	return err_set(err, code, "%s: %s", call, strerror(-code));
 }
 
+int err_fork(struct err *err, int code)
+{
+	return code == -EAGAIN
+		       ? err_set(err, code,
+				 "cannot start a process: %s; allow more tasks ('ulimit -u')",
+				 strerror(-code))
+		       : err_set(err, code, "cannot start a process: %s", err_text(NULL, code));
+}
+
 const char *err_text(const struct err *err, int code)
 {
 	if (err && err->text[0])

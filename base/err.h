@@ -22,6 +22,9 @@ int err_set(struct err *err, int code, const char *format, ...)
 /* The same of a call of the system: "fchmod: Operation not permitted". */
 int err_call(struct err *err, int code, const char *call);
 
+/* The same of a process that cannot be started, with the way out. */
+int err_fork(struct err *err, int code);
+
 /* The reason in err; if there is none, what -EAGAIN, -EMFILE and -ESTALE mean here, else
  * strerror(-code). */
 const char *err_text(const struct err *err, int code);

@@ -297,18 +297,12 @@ static void leave_mount(struct program *program)
 		mountpoint_abort(mountpoint);
 }
 
-static int refuse_fork(int error, struct err *err)
-{
-	return err_set(err, error, "cannot start a process: %s; allow more tasks ('ulimit -u')",
-		       strerror(-error));
-}
-
 static int fork_command(struct program *program, command_fn *first, struct err *err)
 {
 	int r = command_fork(&program->command, program->settings.command, &program->signals,
 			     &program->limits, first, program->nofuse);
 
-	return r < 0 ? refuse_fork(r, err) : 0;
+	return r < 0 ? err_fork(err, r) : 0;
 }
 
 static void enter_sandbox(const struct program *program)
@@ -387,7 +381,7 @@ static int serve_mount(struct program *program, struct err *err)
 		limits_avoid_oom_killer();
 		r = delegate(program);
 		if (r < 0)
-			refuse_fork(r, err);
+			err_fork(err, r);
 	}
 	if (r == 0) {
 		if (settings->foreground || settings->command)
@@ -477,7 +471,7 @@ static int mount_at_point(struct program *program, struct err *err)
 		r = daemon_fork(&program->daemon);
 	else if (settings->sandbox == 0)
 		r = daemon_stay(&program->signals);
-	return r < 0 ? refuse_fork(r, err) : serve_mount(program, err);
+	return r < 0 ? err_fork(err, r) : serve_mount(program, err);
 }
 
 /* The same by --no-fuse. */
@@ -494,7 +488,7 @@ static int run_without_fuse(struct program *program, struct err *err)
 		return -ENOMEM;
 	r = nofuse_guard(nofuse, &program->signals);
 	if (r < 0)
-		return refuse_fork(r, err);
+		return err_fork(err, r);
 	r = fork_command(program, nofuse_join, err);
 	if (r < 0)
 		return r;

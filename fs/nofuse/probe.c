@@ -79,7 +79,7 @@ int probe_listener(struct err *err)
 	if (pid == 0)
 		ask(socket);
 	if (pid < 0)
-		return err_set(err, pid, "cannot start a process: %s", strerror(-pid));
+		return err_fork(err, pid);
 	r = listener_receive(socket, &listener);
 	r = r < 0 ? explain_listener(r, err) : answer(&listener, err);
 	scope_close(&listener.fd); /* ends a call that still waits */

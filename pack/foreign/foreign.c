@@ -245,7 +245,7 @@ static int make_sums(struct opening *o, struct err *err)
 	if (r == 0)
 		r = take_index(o, index);
 	else if (made == 0 && r != -EBADMSG)
-		err_set(err, r, "its index cannot be written: %s", strerror(-r));
+		err_set(err, r, "its index cannot be written: %s", err_text(NULL, r));
 	return made < 0 ? made : r;
 }
 

@@ -117,7 +117,7 @@ int index_file_write(struct foreign_tree *tree, const struct index_key *key, con
 		return err_set(err, r,
 			       "its index is larger than 'ulimit -f' allows a file to be, one in "
 			       "memory, too");
-	return r < 0 ? err_set(err, r, "its index cannot be written: %s", strerror(-r)) : 0;
+	return r < 0 ? err_set(err, r, "its index cannot be written: %s", err_text(NULL, r)) : 0;
 }
 
 /* --- with checksums --------------------------------------------------------------------------- */

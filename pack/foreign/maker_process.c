@@ -173,7 +173,7 @@ static int start_process(struct maker_process **ret, struct err *err)
 
 		process->pid = 0;
 		end_process(process);
-		return err_set(err, r, "cannot start a process: %s", strerror(-r));
+		return err_fork(err, r);
 	}
 	*ret = process;
 	return 0;

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 import foldfs
+import foreign
 from foldfs import FOLDPACK, MIB, run
 from server import Server
 from trees import noise, write
@@ -126,6 +127,14 @@ def test_too_few_descriptors_are_said_with_the_way_out(many, point):
                           stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, check=False)
     assert done.returncode == 1
     assert b"allow more ('ulimit -n')" in done.stderr
+
+
+def test_too_few_descriptors_for_files_of_another_format_are_said_as_well(place):
+    for number in range(64):
+        foreign.write_tar(place / f"{number:02}.tar", {"0.jpg": b"%d" % number})
+    done = run("sh", "-c", 'ulimit -n 32; exec "$@"', "sh", FOLDPACK, "list",
+               f"{place}/{{00..63}}.tar", status=1)
+    assert "Too many open files; allow more ('ulimit -n')" in done.err
 
 
 @pytest.mark.parametrize("limit", [(1024, 1024), (400, 400)])

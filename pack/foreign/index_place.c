@@ -51,20 +51,18 @@ static int name_cached(const struct foreign_tree *tree, struct buf *ret)
 	return r < 0 ? r : add_hash(tree, ret);
 }
 
-static int name_published(const struct foreign_tree *tree, struct buf *ret)
-{
-	return buf_addf(ret, "%s" NAME_INDEX "%s", tree->source->path, tree->source->query);
-}
-
 int index_place_name(const struct foreign_tree *tree, enum index_place place, struct buf *ret)
 {
-	static int (*const names[])(const struct foreign_tree *,
-				    struct buf *) = {[INDEX_BESIDE] = name_beside,
-						     [INDEX_IN_DISK_CACHE] = name_in_disk_cache,
-						     [INDEX_CACHED] = name_cached,
-						     [INDEX_PUBLISHED] = name_published};
-
-	return names[place](tree, ret);
+	switch (place) {
+	case INDEX_BESIDE:
+		return name_beside(tree, ret);
+	case INDEX_IN_DISK_CACHE:
+		return name_in_disk_cache(tree, ret);
+	case INDEX_CACHED:
+		return name_cached(tree, ret);
+	default: /* INDEX_PUBLISHED */
+		return buf_addf(ret, "%s" NAME_INDEX "%s", tree->source->path, tree->source->query);
+	}
 }
 
 bool index_file_is_kept(const struct foreign_tree *tree)

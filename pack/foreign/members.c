@@ -27,6 +27,7 @@ struct opening {
 	struct err *err;
 	struct buf found; /* struct found: objects */
 	struct buf names; /* what they point to */
+	const char *last; /* of these, the path of the object that was added last */
 	uint64_t next;	  /* where the next member begins */
 };
 
@@ -189,35 +190,17 @@ static int note_found(void *context, const struct member *member)
 
 static int compare_found(const void *a, const void *b, void *names)
 {
-	const struct found *x = a, *y = b;
+	const char *x = (const char *)names + ((const struct found *)a)->path;
+	const char *y = (const char *)names + ((const struct found *)b)->path;
 
-	return strcmp((const char *)names + x->path, (const char *)names + y->path);
-}
-
-/* Whether there is an object of the first `len` bytes of a path as its name. */
-static bool is_object(const struct opening *o, const char *path, size_t len)
-{
-	const struct found *all = BUF_ITEMS(&o->found, const struct found);
-	size_t low = 0, high = BUF_COUNT(&o->found, struct found);
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const char *name = o->names.data + all[middle].path;
-		int order = strncmp(name, path, len);
-
-		if (order == 0 && name[len] == '\0')
-			return true;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return false;
+	return tree_compare_paths(x, strlen(x), y, strlen(y));
 }
 
 /* Why no file can have this name; NULL: one can. */
 static const char *flaw_of(const struct opening *o, const char *path)
 {
+	size_t above = o->last ? strlen(o->last) : 0;
+
 	for (const char *part = path;; part++) {
 		size_t len = strcspn(part, "/");
 
@@ -225,10 +208,12 @@ static const char *flaw_of(const struct opening *o, const char *path)
 			return len > FORMAT_NAME_MAX ? "a name too long for a file" : "no path";
 		part += len;
 		if (!*part)
-			return NULL;
-		if (is_object(o, path, (size_t)(part - path)))
-			return "in a folder whose name an object has";
+			break;
 	}
+	/* That object comes right before what is below its name. */
+	if (above && strncmp(path, o->last, above) == 0 && path[above] == '/')
+		return "in a folder whose name an object has";
+	return NULL;
 }
 
 static int add_found(struct opening *o, const struct found *found)
@@ -246,8 +231,10 @@ static int add_found(struct opening *o, const struct found *found)
 	if (found->size == 0 && (len == 0 || path[len - 1] == '/'))
 		return 0;
 	flaw = len > FOREIGN_PATH_MOST ? "a name too long for a path" : flaw_of(o, path);
-	return flaw ? leave_out(o, "left out, as no file can have their names: {}", path, flaw)
-		    : add_file(o, &file, &member);
+	if (flaw)
+		return leave_out(o, "left out, as no file can have their names: {}", path, flaw);
+	o->last = path;
+	return add_file(o, &file, &member);
 }
 
 /* In the order of their names, as a folder is. A server that is odd may list one twice. */

@@ -10,22 +10,24 @@
 
 /* --- order ------------------------------------------------------------------------------------ */
 
-/* A slash sorts before any other character: then the paths below a folder follow it, and siblings
- * are in the order of their names. */
-static int compare_rows(const void *a, const void *b, void *tree)
+int tree_compare_paths(const char *a, size_t a_len, const char *b, size_t b_len)
 {
-	const struct tree_row *x = a, *y = b;
-	const char *paths = ((const struct foreign_tree *)tree)->paths.data;
-	const char *p = paths + x->path, *q = paths + y->path;
-
-	for (size_t i = 0; i < min(x->path_len, y->path_len); i++) {
-		if (p[i] == q[i])
+	for (size_t i = 0; i < min(a_len, b_len); i++) {
+		if (a[i] == b[i])
 			continue;
-		if (p[i] == '/' || q[i] == '/')
-			return p[i] == '/' ? -1 : 1;
-		return (unsigned char)p[i] < (unsigned char)q[i] ? -1 : 1;
+		if (a[i] == '/' || b[i] == '/')
+			return a[i] == '/' ? -1 : 1;
+		return (unsigned char)a[i] < (unsigned char)b[i] ? -1 : 1;
 	}
-	return x->path_len < y->path_len ? -1 : x->path_len > y->path_len;
+	return (a_len > b_len) - (a_len < b_len);
+}
+
+static int compare_rows(const void *left, const void *right, void *paths)
+{
+	const struct tree_row *a = left, *b = right;
+
+	return tree_compare_paths((char *)paths + a->path, a->path_len, (char *)paths + b->path,
+				  b->path_len);
 }
 
 /* Most formats have their files in order. */
@@ -34,10 +36,10 @@ static void tree_sort(struct foreign_tree *tree)
 	struct tree_row *rows = tree_rows(tree);
 	size_t count = tree_count(tree), i = 1;
 
-	while (i < count && compare_rows(&rows[i - 1], &rows[i], tree) < 0)
+	while (i < count && compare_rows(&rows[i - 1], &rows[i], tree->paths.data) < 0)
 		i++;
 	if (i < count)
-		qsort_r(rows, count, sizeof(*rows), compare_rows, tree);
+		qsort_r(rows, count, sizeof(*rows), compare_rows, tree->paths.data);
 }
 
 /* --- folders ---------------------------------------------------------------------------------- */

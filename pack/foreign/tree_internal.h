@@ -94,6 +94,9 @@ void tree_choose_folders(struct foreign_tree *tree);
 /* The item of a list; data NULL: it has none of that number. */
 struct foreign_text tree_item(const struct tree_list *list, uint64_t number);
 
+/* A slash sorts before any other character: then the paths below a folder follow it, and siblings
+ * are in the order of their names. */
+int tree_compare_paths(const char *a, size_t a_len, const char *b, size_t b_len);
 /* Once all files are added: sorts them by their paths, puts them into the folders of their classes,
  * with the labels in front where that must be, and as many digits as the greatest needs, and adds
  * the folders of empty classes. Adds all labels and their folders to `ret`. Returns 0, -ENOMEM,

@@ -241,7 +241,8 @@ void index_count(const struct index *index, struct format_super *super)
 /* --- paths ----------------------------------------------------------------------------------- */
 
 /* Filled from the end: one climb to the root gives the length, a second one the bytes. */
-int path_add(struct buf *path, uint32_t entry, path_part_fn *part, const void *tree)
+int path_add(struct buf *path, uint32_t entry,
+	     struct path_part (*part)(const void *tree, uint32_t entry), const void *tree)
 {
 	size_t total = 0;
 	char *at;
@@ -267,7 +268,8 @@ int path_add(struct buf *path, uint32_t entry, path_part_fn *part, const void *t
 	return 0;
 }
 
-int path_walk(struct path_walk *walk, uint32_t entry, path_part_fn *part, const void *tree)
+int path_walk(struct path_walk *walk, uint32_t entry,
+	      struct path_part (*part)(const void *tree, uint32_t entry), const void *tree)
 {
 	const struct path_part p = part(tree, entry);
 	struct buf *path = &walk->path;

@@ -124,8 +124,8 @@ struct path_part {
 	size_t len;
 	uint32_t parent;
 };
-typedef struct path_part path_part_fn(const void *tree, uint32_t entry);
-int path_add(struct buf *path, uint32_t entry, path_part_fn *part, const void *tree);
+int path_add(struct buf *path, uint32_t entry,
+	     struct path_part (*part)(const void *tree, uint32_t entry), const void *tree);
 
 /* The path of one entry after the other. Siblings come in blocks, so most have the same parent as
  * the one before: its path is not made again. */
@@ -134,7 +134,8 @@ struct path_walk {
 	uint32_t parent;
 	size_t above; /* bytes of the parent's path, with its slash */
 };
-int path_walk(struct path_walk *walk, uint32_t entry, path_part_fn *part, const void *tree);
+int path_walk(struct path_walk *walk, uint32_t entry,
+	      struct path_part (*part)(const void *tree, uint32_t entry), const void *tree);
 int index_walk_path(const struct index *index, uint32_t entry, struct path_walk *walk);
 
 /* The entry of a hard link's inode; any other entry itself. */

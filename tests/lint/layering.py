@@ -42,8 +42,8 @@ MAY_INCLUDE = {
     "pack": ["base/*"],
     "pack/write": ["base/*", "pack/*.h"],
     "pack/foreign": ["base/*", "pack/filter.h", *("pack/%s.h" % name for name in (
-        "dataset", "dataset_open", "environment", "format", "image_kind", "index", "index_rows",
-        "labels", "made_names", "scan", "walker", "xxh3"))],
+        "classes", "dataset", "dataset_open", "environment", "format", "image_kind", "index",
+        "index_rows", "labels", "made_names", "scan", "walker", "xxh3"))],
     "pack/foreign/open": ["base/*", "pack/dataset_open.h", "pack/environment.h",
                           "pack/foreign/*.h"],
     "pack/tool/work": ["base/*", "pack/dataset.h", "pack/format.h"],

@@ -147,15 +147,15 @@ class Model:
             return run(sides, steps, differs)
 
     def differences(self, seeds):
-        """Of runs at once: each what it says of a difference, or None."""
+        """Of runs at once: each what it says of a difference, or None; shrunk when asked for."""
         every = [steps_of(self.world, self.paths, seed) for seed in seeds]
         with contextlib.ExitStack() as stack, \
                 concurrent.futures.ThreadPoolExecutor(len(seeds)) as threads:
             pairs = [stack.enter_context(self.world.pair(self.mounted)) for _ in seeds]
             found = list(threads.map(lambda sides, steps: run(sides, steps, differs), pairs, every))
-        return [said and f"seed {seed}, step {said[0]} of {STEPS}: {said[1]}\nshrunk: " +
+        return (said and f"seed {seed}, step {said[0]} of {STEPS}: {said[1]}\nshrunk: " +
                 shrink(steps, said, self.said)
-                for seed, steps, said in zip(seeds, every, found)]
+                for seed, steps, said in zip(seeds, every, found))
 
     def hold(self, seed):
         for said in self.differences(seeds_of(seed)):

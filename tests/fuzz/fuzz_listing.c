@@ -47,19 +47,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct remote_settings settings = {.anonymous = true, .retry = 0, .notice = notice};
 	struct remote engine = REMOTE_INIT;
 	struct found found = {0};
+	struct reader_stats stats;
 	struct err err = {{0}};
 	int r;
 
 	if (size == 0)
 		return 0;
+	must(name_is_prefix(names[data[0] & 7]));
 	rest.data = data + 1;
 	rest.len = size - 1;
 	r = prefix_open(names[data[0] & 7], &settings, &engine, &found.members, &err);
 	must(r == 0 || err.text[0]);
 	if (r < 0)
 		return 0;
+	must(found.members->ops->prepare(found.members, READER_AUTO) == 0);
 	r = found.members->ops->list(found.members, read_member, &found, &err);
 	must(r == 0 || err.text[0]);
+	found.members->ops->stats(found.members, &stats);
 	found.members->ops->cancel(found.members);
 	found.members->ops->rest(found.members);
 	found.members->ops->free(found.members);

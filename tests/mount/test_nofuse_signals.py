@@ -72,7 +72,7 @@ def members(group, known_by=""):
     found = set()
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
-            words = Path(f"/proc/{pid}/cmdline").read_text().replace("\n", " ")
+            words = os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes()).replace("\n", " ")
             if os.getpgid(int(pid)) == group and \
                     re.match(known_by, " ".join([*foldfs.names([pid]), words])):
                 found.add(int(pid))

@@ -547,11 +547,15 @@ void mount_count_file(struct mount *mount)
 /* A disk that is near brings it soon enough while they ask. Not what costs a request a file. */
 void mount_count_folder(struct mount *mount)
 {
-	const struct reader_hints hints = reader_hints(dataset_reader(mount->dataset));
-	uint64_t all = content_bytes(mount);
+	struct reader_hints hints;
+	uint64_t all;
 
-	if (++mount->listed_folders == WALK && mount->settings->readahead &&
-	    !mount->settings->preload && hints.remote && !hints.members && all <= WALK_MOST &&
+	if (++mount->listed_folders != WALK || !mount->settings->readahead ||
+	    mount->settings->preload)
+		return;
+	hints = reader_hints(dataset_reader(mount->dataset));
+	all = content_bytes(mount);
+	if (hints.remote && !hints.members && all <= WALK_MOST &&
 	    all + all / 7 <= mount->memory.budget)
 		cache_preload(mount->cache);
 }

@@ -26,8 +26,9 @@ struct listed_place {
 };
 
 /* By the name of something there: s3://, gs:// or hf://, which must outlive the place, as settings
- * and `remote`. Asks no other machine yet. Returns 0,
- * -EINVAL, or as s3_auth_new() and bearer_new(). */
+ * and `remote`. Asks no other machine yet. Returns 0, -EINVAL, or as s3_auth_new() and
+ * bearer_new().
+ */
 int listed_open(const char *name, const struct remote_settings *settings, struct remote *remote,
 		struct listed_place *ret, struct err *err);
 

@@ -114,6 +114,16 @@ def test_shards_are_the_folder_and_none_is_larger(bulk, place, point):
     hold_together(bulk[0], packs, point)
 
 
+@pytest.mark.parametrize("size", (300, 1900, 2049))
+def test_shards_of_tiny_files_are_no_larger_and_half_full(size, place):
+    (place / "tree").mkdir()
+    for number in range(9000):
+        (place / "tree" / f"{number:06}.png").write_bytes(bytes([number % 251]) * size)
+    packs = shards(place / "tree", place / "x.lmdb", "2M")
+    assert all(pack.stat().st_size <= 2 * MIB for pack in packs)
+    assert all(pack.stat().st_size >= 0.8 * MIB for pack in packs[:-1])
+
+
 def test_a_file_that_is_larger_has_a_shard_of_its_own(place, point):
     (place / "tree").mkdir()
     for name, size in ("a", 100), ("b", 3 * MIB), ("c", 100):

@@ -6,7 +6,7 @@
 #include <xxhash.h>
 
 #define PAGE	   4096
-#define NODE_BYTES 256	       /* most that a file takes besides its pages and path */
+#define NODE_BYTES 128	       /* most that a file takes besides its value and path */
 #define PACK_BYTES (256 * KIB) /* of a pack besides its files: meta pages, the superblock */
 #define NO_SLICE   UINT32_MAX
 
@@ -87,6 +87,16 @@ static void cut_into_parts(struct slices *slices, uint32_t parts)
 	slices->count = parts;
 }
 
+/* The most that a file takes of its pack: its pages, and its share of leaves, which are at least
+ * half full: with its key, or also with its value; and its name and numbers in the index. */
+static uint64_t cost_of(uint64_t size, size_t path_len)
+{
+	uint64_t value = size <= PAGE / 2 ? 2 * size : pages_of(size) * PAGE;
+
+	return value + 3 * path_len + 8 * format_extents(size) +
+	       NODE_BYTES * (1 + format_parts(size));
+}
+
 static int cut_slices(struct slices *slices, uint64_t most, struct err *err)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
@@ -95,14 +105,12 @@ static int cut_slices(struct slices *slices, uint64_t most, struct err *err)
 
 	for (uint64_t i = 0; i < slices->counts.files; i++) {
 		uint32_t id = slices->files[i];
-		uint64_t size = slice_file_size(slices, id), cost;
+		uint64_t cost;
 		int r = builder_path(slices->entries, id, &path);
 
 		if (r < 0)
 			return r;
-		/* Its pages, and its path in a key and in the index. */
-		cost = pages_of(size) * PAGE + NODE_BYTES + 2 * path.len +
-		       8 * format_extents(size) + NODE_BYTES * format_parts(size);
+		cost = cost_of(slice_file_size(slices, id), path.len);
 		if (i && cost > most - taken) {
 			taken = PACK_BYTES;
 			slice++;

@@ -16,12 +16,12 @@ static='g++ libsnappy-dev libzstd-dev liblz4-dev liblzma-dev libbz2-dev libacl1-
     libc-ares-dev dpkg-dev debian-archive-keyring'
 demo='python3-torch python3-torchvision python3-pil python3-numpy'
 check="$demo libcmocka-dev clang clang-format lmdb-utils mandoc python3-pytest python3-pytest-xdist
-    python3-pyte python3-lmdb python3-opencv python3-h5py python3-numcodecs libsnappy1v5 rsync
+    python3-pyte python3-lmdb python3-h5py python3-numcodecs libsnappy1v5 rsync
     acl attr tar findutils util-linux nginx-light libnginx-mod-http-lua python3-venv strace zip
     zsh fish exfatprogs exfat-fuse"
 cluster="python3-pytest nginx-light libnginx-mod-http-lua iproute2 openssl"
 analyze='clang-tidy cppcheck'
-bench="$demo squashfuse squashfs-tools erofs-utils fio python3-lmdb s3fs rclone"
+bench="$demo squashfuse squashfs-tools python3-lmdb s3fs rclone"
 
 case $purpose in
 build) packages="$build" ;;
@@ -67,7 +67,7 @@ libraries() {
 modules() {
     case $purpose in build | static | analyze | cluster) return ;; esac
     echo torch torchvision PIL numpy
-    [ "$purpose" != check ] || echo pytest xdist pyte lmdb cv2
+    [ "$purpose" != check ] || echo pytest xdist pyte lmdb
 }
 
 # On a system without apt: what cannot be found, in the words of its own author.

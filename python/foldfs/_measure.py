@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import io
+import itertools
 import mmap
 import os
 import random
@@ -201,21 +202,10 @@ class Images(Dataset):
         return data
 
 
-class Turns:
+def turns(count):
     """A sampler without an end that goes on where the run before has ended: what was read last
     comes last."""
-
-    def __init__(self, count):
-        self.order, self.at = list(range(count)), 0
-        random.Random(0).shuffle(self.order)
-
-    def __iter__(self):
-        while True:
-            self.at += 1
-            yield self.order[self.at % len(self.order)]
-
-    def take(self, count):
-        return [place for place, _ in zip(self, range(min(count, len(self.order))))]
+    return itertools.cycle(random.Random(0).sample(range(count), count))
 
 
 # --- a run ---------------------------------------------------------------------------------------
@@ -271,10 +261,10 @@ class Doctor:
 
     def load(self, paths, seconds, pixels):
         """Images into memory, and how long that took of each; the sources of all kinds of runs."""
-        self.turns["read"] = self.turns["both"] = Turns(len(paths))
+        self.turns["read"] = self.turns["both"] = turns(len(paths))
         self.forget_all()
         until, times, blobs, most = time.monotonic() + seconds, [], [], KEPT_BYTES
-        for place in self.turns["read"].take(KEPT):
+        for place in itertools.islice(self.turns["read"], min(KEPT, len(paths))):
             with contextlib.suppress(OSError):
                 data, *took = open_and_read(paths[place])
                 times.append(took)
@@ -285,7 +275,7 @@ class Doctor:
         resized, fewer = shrunk(blobs, pixels, seconds / 3)
         self.sources.update(read=paths, both=paths, decode=blobs, resized=resized)
         for kind in ("decode", "resized"):
-            self.turns[kind] = Turns(len(self.sources[kind]))
+            self.turns[kind] = turns(len(self.sources[kind]))
         self.set_batches(mean(map(sum, times)))
         first, again, _ = (1e6 * median(column) for column in zip(*times))
         return {"bytes": mean(map(len, blobs)), "open_us": [first, again],

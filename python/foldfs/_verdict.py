@@ -83,17 +83,17 @@ def conclude(measured, workers=None, wanted=None):
     read, decode, both = (rates[kind][workers] for kind in ("read", "decode", "both"))
     reading = [1 / (1 + max(read) / min(decode)), 1 / (1 + min(read) / max(decode))]
     mount = Ratio(decode, both).at_least(1)
-    smaller = {many: Ratio(rate, both).at_least(1) for many, rate in
-               rates.get("resized", {}).items()}
+    [(many, resized)] = rates["resized"].items()
+    smaller = Ratio(resized, both).at_least(1)
     words = [because(found, measured, workers, wanted, reading)]
     if found == "nothing":
         words.append("Neither a mount nor smaller images would make it faster.")
     else:
-        words += [what_of_mount(mount, found), *what_came(measured, found)]
-        words += [what_of_resize(measured, workers, *bound) for bound in smaller.items()]
+        words += [what_of_mount(mount, found), *what_came(measured, found),
+                  what_of_resize(measured, workers, many, smaller)]
     words += [inodes(measured), *opening(measured), memory(measured), cold(measured)]
     result.update(reading=reading, mount=[mount.low, mount.high],
-                  resize=next(([bound.low, bound.high] for bound in smaller.values()), None))
+                  resize=[smaller.low, smaller.high])
     return {**result, "words": [*words, *bad(measured), *busy(measured)]}
 
 

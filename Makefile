@@ -260,15 +260,12 @@ $(B)/unit/%: $(B)/tests/unit/%.o $(linked)
 		$(filter %.a,$^) $(call pkg,--libs cmocka) $(tool_libs)
 
 # --- tests, demo, bench -----------------------------------------------------------------------
-bench_programs := $(B)/bench/reader $(B)/bench/walk $(B)/bench/netfs $(B)/bench/seeds \
-		  $(B)/bench/flights
+bench_programs := $(B)/bench/reader $(B)/bench/netfs
 $(B)/tests/bench/netfs.o: override CPPFLAGS += $(FUSE_CFLAGS)
 $(B)/bench/netfs: LIBS = $(FUSE_LIBS)
-$(B)/bench/seeds $(B)/bench/flights: $(B)/libcache.a
-$(B)/bench/flights: LIBS = $(B)/libbase.a -lm
 $(bench_programs): $(B)/bench/%: $(B)/tests/bench/%.o $(B)/libbase.a
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ \
-		$(filter %.o %.a,$^) $(LIBS) $(call pkg,--libs libxxhash) -lpthread
+		$(filter %.o %.a,$^) $(LIBS) -lpthread
 
 # The programs, refused memory, threads and processes: tests/faults/refuse.c.
 refusals := malloc calloc realloc reallocarray aligned_alloc posix_memalign strdup strndup \
@@ -317,7 +314,7 @@ soak:
 	$(call deps,check)
 	@$(MAKE) $(jobs) run-soak
 
-soaked := $(addprefix $(B)/unit/test_,oracle resume)
+soaked := $(addprefix $(B)/unit/test_,oracle resume seeds)
 run-soak: all $(soaked)
 	$(Q)ORACLE_EPOCHS=$(EPOCHS) FOLDFS_TEST_BIG=1 sh tests/unit/run.sh $(soaked)
 	@$(MAKE) check-unit

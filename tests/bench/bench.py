@@ -2,16 +2,13 @@
 """bench.py [--build DIR] [--against NAME=BUILD] [--report DIR] [--rounds N] [-o OPTIONS]
          [SECTION...]
 
-Measures foldfs side by side with loose files, squashfs, squashfuse_ll, erofs and py-lmdb on
-devices of several speeds, and packing beside tar and mksquashfs, and holds the results against
-what the project promises: report.md, report.csv, and a plot for each kind of device in --report.
+Measures foldfs side by side with loose files and what people use instead, on devices of several
+speeds: report.md, and report.csv for figures.py, in --report.
 
 Trees, images and packs are made once and kept in FOLDFS_BENCH_DIR (/var/tmp/foldfs-bench; 20 GB
-there). QUICK=1 measures smaller trees in fewer rounds: good for a look, not for a claim;
-BENCH_SCALE=14000000 packs so many tiny files, too, which takes 9 GB more and long. Limits of
-devices and memory, cold caches, so many files and the kernel's own filesystems want root: without
-it their sections are left out, and the report says so. Mounts and groups are undone on every way
-out."""
+there). QUICK=1 measures smaller trees in fewer rounds: good for a look, not for a claim. Limits of
+devices and memory, and cold caches, want root: without it their sections are left out, and the
+report says so. Mounts and groups are undone on every way out."""
 
 import argparse
 import os
@@ -23,18 +20,11 @@ import time
 import cases_cached
 import cases_cold
 import cases_epochs
-import cases_far
 import cases_foreign
 import cases_gpu
 import cases_loaders
-import cases_memory
-import cases_open
-import cases_oracle
-import cases_pack
 import cases_remote
-import cases_shards
 import machine
-import plot
 import report
 from harness import Bench, Failed
 from mounts import MountError
@@ -45,15 +35,9 @@ CACHED = {
     "packing": cases_cached.packing,
 }
 SECTIONS = {
-    "nvme": cases_cold.nvme, "sata": cases_cold.sata, "gp3": cases_cold.gp3,
-    "hdd": cases_cold.hdd, "net": cases_cold.net, "memory": cases_memory.memory,
-    "jobs": cases_memory.jobs, "subset": cases_memory.subset, "many": cases_memory.many,
-    "front": cases_epochs.front, "oracle": cases_epochs.oracle,
-    "search": cases_oracle.oracle, "pack": cases_pack.pack, "shards": cases_shards.shards,
-    "remote": cases_remote.remote, "prefix": cases_remote.prefix,
-    "disk-cache": cases_remote.disk_cache,
-    "open": cases_open.opening, "foreign": cases_foreign.foreign, "flights": cases_far.flights,
-    "gpu": cases_gpu.gpu, **CACHED,
+    "front": cases_epochs.front, "oracle": cases_epochs.oracle, "cold": cases_cold.cold,
+    **CACHED, "foreign": cases_foreign.foreign, "remote": cases_remote.remote,
+    "prefix": cases_remote.prefix, "disk-cache": cases_remote.disk_cache, "gpu": cases_gpu.gpu,
 }
 ASIDE = {"loaders": cases_loaders.loaders}  # measured when asked for: it installs
 FIVE = {*CACHED, "front"}
@@ -68,10 +52,10 @@ def arguments():
     parser.add_argument("--rounds", type=int, help="of each measurement (3; 5 of 'front' and "
                         "what is cached; QUICK: 1)")
     parser.add_argument("--against", metavar="NAME=BUILD", action="append", default=[],
-                        help="measure foldfs of another build, too, where only it changed")
+                        help="measure foldfs of another build, too: 'front', 'oracle', 'gpu'")
     parser.add_argument("--only", default="", metavar="TEXT",
-                        help="of 'front', 'oracle', 'prefix' and 'loaders', only what has TEXT in "
-                        "its title")
+                        help="only what has TEXT in its title: 'front', 'oracle', 'cold', "
+                        "'prefix', 'loaders'")
     parser.add_argument("--photos", type=int, default=cases_loaders.PHOTOS,
                         help="that 'loaders' reads (%(default)s)")
     parser.add_argument("-o", dest="options", default="", help="mount options for foldfs")
@@ -89,15 +73,6 @@ def leave(number, _):
     sys.exit(128 + number)
 
 
-def settings_of(bench):
-    touched = machine.touch_memory(*([1 << 30] if bench.quick else []))
-    return [*machine.describe(bench.kept, bench.foldfs),
-            *cases_cold.describe(bench),
-            ("quick", "yes" if bench.quick else "no"),
-            ("foldfs options", bench.options or "none"),
-            ("memory touched before", f"{touched / 2**30:.1f} GiB")]
-
-
 def main():
     args = arguments()
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
@@ -109,7 +84,9 @@ def main():
                (word.partition("=") for word in args.against)}
     bench = Bench(os.path.abspath(args.build), kept, quick, args.options, against,
                   args.only, args.photos)
-    settings = settings_of(bench)
+    machine.touch_memory(*([1 << 30] if quick else []))
+    settings = [*machine.describe(kept, bench.foldfs), ("quick", "yes" if quick else "no"),
+                ("foldfs options", args.options or "none")]
     measures, failed, text = [], False, ""
     for name in args.sections or SECTIONS:
         print(f"bench: {name}", file=sys.stderr)
@@ -123,7 +100,6 @@ def main():
             print(f"bench: {name}: {error}", file=sys.stderr)
         finally:  # where it was interrupted, too
             text = report.write(args.report, measures, settings, bench.notes)
-            plot.main(args.report)
         print(f"bench: {name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
     print(text, end="")
     return 1 if failed else 0

@@ -3,7 +3,6 @@
 import os
 
 import trees
-from cases_epochs import root_of
 from harness import Failed
 from report import LOOSE, OURS, Measure
 
@@ -27,7 +26,7 @@ def gpu(bench):
     losses = {}
     for number, system in bench.turns((OURS, LOOSE, *bench.against)):
         bench.make_cold(tree, "nvme")
-        with root_of(bench, system, tree) as root:
+        with bench.root_of(system, tree) as root:
             found = bench.script("train.py", root, "--workers", workers, "--seed", number, *words)
         rate.add(system, found["images_per_s"])
         if losses.setdefault(number, found["losses"]) != found["losses"]:

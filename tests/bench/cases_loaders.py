@@ -24,9 +24,8 @@ import time
 import machine
 import store
 import trees
-from cases_cold import NET_CAP_MB, NET_DELAY_US
-from harness import SQUASHFUSE, Failed
-from mounts import Mount, Net, first_words
+from harness import NET_CAP_MB, NET_DELAY_US, SQUASHFUSE, Failed
+from mounts import first_words, mount, net
 from profiles import Group
 from report import LOOSE, OURS, Measure, number
 
@@ -122,8 +121,7 @@ PERMUTATION = "x a permutation's"
 FIGURES = {
     "first batch": ("s", False), "epoch 1": ("images/s", True), "epoch 2": ("images/s", True),
     "processors": ("s per 1,000 images", False), "peak memory": ("MB", False),
-    "fetched": ("MB", False), "disk of the node": ("MB", False),
-    "neighbours apart": (PERMUTATION, True),
+    "fetched": ("MB", False), "neighbours apart": (PERMUTATION, True),
     "classes in 256": (PERMUTATION, True),
     "converting": ("s", False), "size": ("MB", False), "lines of code": ("lines", False),
 }
@@ -139,9 +137,9 @@ BOUNDS = (
      ("epoch 1", "epoch 2", "processors", "first batch")),
     ("the pool, and the page cache of the mount, which the daemon gives back when others want it",
      "", ("peak memory",)),
-    ("FFCV encodes photos anew, smaller", "decoded", ("fetched", "disk of the node", "size")),
+    ("FFCV encodes photos anew, smaller", "decoded", ("fetched", "size")),
     ("a pack begins photos at pages: 2 % more than shards", "",
-     ("fetched", "disk of the node", "size")),
+     ("fetched", "size")),
 )
 
 
@@ -182,7 +180,7 @@ class Forms:
         partial = self.path("partial")
         for path in partial, self.path(form):
             subprocess.run(["rm", "-rf", path], check=True)
-        cold(self.tree.paths())
+        machine.make_cold(self.tree.paths())
         began = time.monotonic()
         try:
             with tempfile.TemporaryDirectory(dir=self.folder) as place:
@@ -217,19 +215,6 @@ def files_below(path):
     if os.path.isfile(path):
         return [path]
     return [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
-
-
-def cold(paths):
-    """Nothing of them in memory, no name, and nothing of the disk's own blocks."""
-    os.sync()
-    for path in [*paths, *{machine.output("findmnt", "-no", "SOURCE", "-T", paths[0])}]:
-        with contextlib.suppress(OSError):
-            fd = os.open(path, os.O_RDONLY)
-            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-            os.close(fd)
-    if os.access(machine.DROP_CACHES, os.W_OK):
-        with open(machine.DROP_CACHES, "w") as drop:
-            drop.write("2")
 
 
 # --- a run ---------------------------------------------------------------------------------------
@@ -308,7 +293,7 @@ class Run:
         self.cell, self.system, self.forms = cell, system, forms
         self.form = form_of(cell, system)
         self.bench, self.figures, self.files = forms.bench, {}, 0
-        self.began, self.at, self.cpu, self.read = 0, {}, {}, {}  # but the first: at each line
+        self.began, self.at, self.cpu = 0, {}, {}  # but the first: at each line
         self.base = 0  # bytes that it has when modules are imported
         self.epochs = epochs if epochs is not None else \
             1 if cell.decode and system.peer != "Ffcv" else 2  # which compiles first
@@ -323,8 +308,8 @@ class Run:
         for path in self.forms.files(self.form):
             machine.into_memory(path)
         if self.cell.place == NET:
-            with Net(self.bench.netfs, self.bench.kept, NET_DELAY_US, NET_CAP_MB) as net:
-                yield net.path, None
+            with net(self.bench.netfs, self.bench.kept, NET_DELAY_US, NET_CAP_MB) as path:
+                yield path, None
             return
         with store.Store(self.bench.kept, STORES[self.cell.place], RATE_MB) as far:
             buckets = self.system.mounted or self.system.peer in ("Mosaic", "LitData")
@@ -342,12 +327,12 @@ class Run:
             yield [program, *options, "--mkdir", data, f"{place}/mnt", "--"], f"{place}/mnt"
         else:
             words = [f"{name}={word}" for name, word in variables.items()]
-            with Mount(["env", *words, program, *options], data, group) as mount:
-                yield [], mount.path
+            with mount(["env", *words, program, *options], data, group) as path:
+                yield [], path
 
     def line(self, group, line):
         """Something has happened in the program."""
-        self.cpu[line["at"]], self.read[line["at"]] = group.cpu_seconds(), group.device_bytes()
+        self.cpu[line["at"]] = group.cpu_seconds()
         self.at.setdefault(line["at"], line.get("time"))
         if line["at"] == "imported":
             self.base = group.memory_now()
@@ -360,13 +345,9 @@ class Run:
             self.files += line["files"]
             self.check(line, count)
         elif line["at"] == "end" and self.files:
-            self.figures["processors"] = 1000 / self.files * self.spent(self.cpu)
+            imported = self.cpu["imported"] - self.cpu["started"]
+            self.figures["processors"] = 1000 / self.files * (self.cpu["end"] - imported)
             self.shuffled(line["order"])
-
-    @staticmethod
-    def spent(counted):
-        """In all, without the import of modules."""
-        return counted["end"] - counted["imported"] + counted["started"]
 
     def check(self, line, count):
         """Each photo once, and all bytes."""
@@ -392,12 +373,10 @@ class Run:
     def go(self, limit=UNLIMITED):
         """Runs it in so much memory."""
         forms, form = self.forms, self.form
-        paths = forms.files(form)
-        own = paths if self.cell.place == DISK else []
         with contextlib.ExitStack() as stack:
             place = stack.enter_context(tempfile.TemporaryDirectory(
                 prefix="loaders-node-", dir=self.bench.kept, ignore_cleanup_errors=True))
-            cold(paths)
+            machine.make_cold(forms.files(form))
             kept, far = stack.enter_context(self.seen())
             path = forms.path(form)
             variables = environment(place, far.url if far else "http://127.0.0.1:9")
@@ -419,11 +398,7 @@ class Run:
                 raise Failed("it ended early")
             self.figures["peak memory"] = group.memory_peak() / 1e6
             if far and self.whole:
-                self.figures["fetched"] = sum(sent for _, _, sent, _ in far.requests()) / 1e6
-            elif self.cell.place == DISK and self.whole and self.files:
-                self.figures["fetched"] = self.spent(self.read) / 1e6
-            self.figures["disk of the node"] = sum(
-                os.stat(file).st_blocks for file in (*own, *files_below(place))) * 512 / 1e6
+                self.figures["fetched"] = sum(sent for sent, _ in far.asked()) / 1e6
         return self
 
 

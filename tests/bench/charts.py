@@ -1,6 +1,5 @@
 """Charts as SVG, made of data alone: readable 700 px wide, on dark pages as on light ones. What was
-measured is a bar with a whisker from the lowest to the highest round; what a device can give at
-most is a line, as is 1 in a chart of ratios."""
+measured is a bar with a whisker from the lowest to the highest round."""
 
 import dataclasses
 import math
@@ -12,9 +11,8 @@ WIDTH, MARGIN, GAP = 700, 16, 28
 LINE, BAR, CAP = 22, 12, 4  # of a row: its height, that of its bar, half that of a whisker's end
 HEAD = 28  # of what is above a group of rows
 EM = 7.2  # columns of text: more than most characters take
-PLOT, AXIS = 150, 40  # height of curves, and of what is around them
+AXIS = 40  # height
 TICKS = [digit * 10.0 ** power for power in range(-3, 7) for digit in (1, 2, 5)]
-HUES = ("#c1666b", "#b8862f", "#5f8f66", "#8d7b9d", "#6b7a8f")  # on dark and light alike
 STYLE = """\
 svg{--page:#fff;--text:#24292f;--soft:#636c76;--line:#d5dae0;--ours:#2a6f97;--other:#b3bec7}
 @media(prefers-color-scheme:dark){svg{--page:#0d1117;--text:#e6edf3;--soft:#9198a1;--line:#343b44;
@@ -24,8 +22,7 @@ text{font:13px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;
 .title{font-weight:600;paint-order:stroke;stroke:var(--page);stroke-width:4px}
 .soft{fill:var(--soft);font-size:12px}
 .ours{fill:var(--ours)}.other{fill:var(--other)}.tick{stroke:var(--line)}
-.whisker,.one{stroke:var(--text);stroke-width:1.5}.ceiling{stroke:#c1666b;stroke-dasharray:4 3}
-.curve{fill:none;stroke-width:2;stroke-linejoin:round}.curve.ours{stroke:var(--ours);fill:none}"""
+.whisker,.one{stroke:var(--text);stroke-width:1.5}"""
 
 
 @dataclasses.dataclass
@@ -82,18 +79,17 @@ def spread(row):
 
 @dataclasses.dataclass
 class Bars:
-    """Medians of several systems. `ceilings`: (value, what it is) each."""
+    """Medians of several systems."""
     title: str
     rows: list
-    ceilings: tuple = ()
 
     def height(self):
-        return LINE * (1 + len(self.rows) + len(self.ceilings))
+        return LINE * (1 + len(self.rows))
 
     def draw(self, drawing, x, y, width):
         figures = [number(row.median) for row in self.rows]
         begin, end = columns_of(self.rows, figures, width)
-        most = max([row.high for row in self.rows] + [value for value, _ in self.ceilings]) or 1
+        most = max(row.high for row in self.rows) or 1
 
         def place(value):
             return x + begin + value / most * (end - begin)
@@ -101,11 +97,6 @@ class Bars:
         drawing.text(x, y + 14, self.title, "title")
         for i, (row, figure) in enumerate(zip(self.rows, figures), 1):
             drawing.row(row, figure, place, 0, x, y + i * LINE, width)
-        bottom = y + LINE * (1 + len(self.rows))
-        for i, (value, name) in enumerate(self.ceilings):
-            drawing.line(place(value), y + LINE, place(value), bottom + i * LINE + 4, "ceiling")
-            drawing.text(min(place(value) + EM * len(name) / 2, x + width), bottom + i * LINE + 16,
-                         f"{name}", "soft", "end")
 
 
 @dataclasses.dataclass
@@ -151,62 +142,6 @@ class Ratios:
             for row in rows:
                 drawing.row(row, next(figure), place, 1, x, y, width)
                 y += LINE
-
-
-@dataclasses.dataclass
-class Curve:
-    name: str
-    points: list  # of x and y, both from 0 on
-    ours: bool = True
-
-
-@dataclasses.dataclass
-class Curves:
-    """Values over time. `marks`: (x, what happened there) each."""
-    title: str
-    curves: list
-    marks: tuple = ()
-
-    def height(self):
-        return LINE * (1 + len(self.curves) + len(self.marks)) + PLOT + AXIS
-
-    def draw(self, drawing, x, y, width):
-        right = max([curve.points[-1][0] for curve in self.curves]) or 1
-        most = max(value for curve in self.curves for _, value in curve.points) or 1
-        y_ticks, x_ticks = steps(most, 3), steps(right, 5)
-        begin = EM * len(number(most)) + 8
-        bottom = y + self.height() - AXIS
-
-        def place(point):
-            return (x + begin + point[0] / right * (width - begin),
-                    bottom - point[1] / most * PLOT)
-
-        drawing.text(x, y + 14, self.title, "title")
-        for value in y_ticks:
-            _, at = place((0, value))
-            drawing.line(x + begin, at, x + width, at, "tick")
-            drawing.text(x + begin - 6, at + 4, number(value), "soft", "end")
-        for value in x_ticks:
-            drawing.text(place((value, 0))[0], bottom + 16, f"{number(value)} s", "soft", "middle")
-        hues = iter(HUES)
-        for i, curve in enumerate(self.curves, 1):
-            hue = {"class_": "curve ours"} if curve.ours else {"class_": "curve",
-                                                              "stroke": next(hues, HUES[-1])}
-            drawing.add("path", d=f"M{x:.1f} {y + i * LINE + 9:.1f}h22", **hue)
-            drawing.text(x + 30, y + i * LINE + 13, curve.name)
-            line = " ".join(f"{a:.1f},{b:.1f}" for a, b in map(place, curve.points))
-            drawing.add("polyline", points=line, **hue)
-        for i, (value, name) in enumerate(self.marks, len(self.curves) + 1):
-            at = place((value, 0))[0]
-            drawing.line(at, bottom - PLOT, at, bottom, "ceiling")
-            drawing.add("path", d=f"M{x:.1f} {y + i * LINE + 9:.1f}h22", class_="ceiling")
-            drawing.text(x + 30, y + i * LINE + 13, name)
-
-
-def steps(most, about):
-    """Round values from 0 to `most`."""
-    step = min(TICKS, key=lambda tick: abs(math.log(most / tick / about)))
-    return [step * i for i in range(int(most / step + 1e-9) + 1)]
 
 
 def chart(title, panels, columns=1):

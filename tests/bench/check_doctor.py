@@ -20,8 +20,8 @@ from PIL import Image
 
 import machine
 import trees
-from mounts import Net
-from profiles import KEPT, Group, Limit, Profile
+from mounts import net
+from profiles import KEPT, Group, Limit
 
 FILES, CLASSES, PICTURES = 2400, 12, 24
 KINDS = {"tiny": (64, 64), "scattered": (64, 64), "photos": (500, 375), "large": (3600, 2400)}
@@ -99,13 +99,6 @@ def known(root):
             path.read_bytes()
 
 
-def profile_of(device):
-    profile = Profile("nvme" if device == "narrow" else device, KEPT)
-    if device == "narrow":
-        profile.limit = NARROW
-    return profile
-
-
 def image_of(root):
     """A filesystem with the folder in it."""
     image = Path(f"{root}.image/ext4")
@@ -126,9 +119,9 @@ def late_disk(root, netfs, delay):
     """The folder on a disk of its own, whose requests take `delay` us."""
     image = image_of(root)
     with contextlib.ExitStack() as stack:
-        net = stack.enter_context(Net(netfs, str(image.parent), delay, 0))
+        far = stack.enter_context(net(netfs, str(image.parent), delay, 0))
         loop = subprocess.run(["losetup", "--direct-io=on", "-f", "--show", "-r",
-                               f"{net.path}/{image.name}"], check=True,
+                               f"{far}/{image.name}"], check=True,
                               stdout=subprocess.PIPE).stdout.decode().strip()
         stack.callback(subprocess.run, ["losetup", "-d", loop], check=True)
         point = stack.enter_context(tempfile.TemporaryDirectory(prefix="foldfs-bench-"))
@@ -147,10 +140,10 @@ def prepared(row, netfs):
             yield point, None
     elif row.device.startswith("net"):
         _, delay, cap = row.device.split()
-        with Net(netfs, str(root), int(delay), int(cap)) as net:
-            yield net.path, None
+        with net(netfs, str(root), int(delay), int(cap)) as path:
+            yield path, None
     else:
-        with Group(profile=profile_of(row.device)) as group:
+        with Group(NARROW if row.device == "narrow" else row.device) as group:
             yield root, group
 
 

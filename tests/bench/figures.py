@@ -22,10 +22,11 @@ import cases_loaders
 import cases_remote
 from charts import Bars, Ratios, Row, chart
 from harness import SQUASHFUSE
-from report import FILES_READ, LOOSE, OURS, between, number, times
+from report import FILES_READ, LOOSE, OURS, between, cell, number, times
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS, CHART, LOADERS_CHART = "doc/results.csv", "doc/gain.svg", "doc/loaders.svg"
+RESULTS = "doc/results.csv"
+CHART, CACHED_CHART, LOADERS_CHART = "doc/gain.svg", "doc/measured.svg", "doc/loaders.svg"
 COLUMNS = ("section", "measure", "unit", "system", "values", "date", "machine",
            "commit")
 DEVICES = {"hdd": "hard disk, 120 requests/s", "gp3": "cloud volume, 3,000 requests/s",
@@ -51,8 +52,7 @@ class Result:
         return statistics.median(self.values)
 
     def cell(self):
-        low, high = number(min(self.values)), number(max(self.values))
-        return number(self.median) + (f" ({low}–{high})" if low != high else "")
+        return cell(self.values).replace(" to ", "–")
 
 
 class Results:
@@ -116,11 +116,8 @@ def of_row(row, epoch=0):
                 heading)
 
 
-# The second lines of a cloud volume are those for which no run draws its seed yet.
 FRONT = (
-    *map(of_row, cases_epochs.FRONT),
-    *(of_row(row) for row in cases_epochs.ROWS
-      if row.busy or row.device == "gp3" and row.side and not row.ranks),
+    *map(of_row, (*cases_epochs.FRONT, *cases_epochs.MORE_OF_FRONT)),
     Line("nvme, 106 KB, 1 worker, seed drawn, processors half as fast", heading=SLOW,
          label="106 KB, 1 worker, seed drawn"),
     Line("a GPU, 14 workers", "trained", heading=GPU),
@@ -128,21 +125,10 @@ FRONT = (
          other=cases_remote.GETS))
 
 
-def known_orders():
-    """Photos as they are, on a disk that is read in the order of need."""
-    return [of_row(row, epoch) for row in cases_epochs.ROWS for epoch in range(row.epochs)
-            if not row.side and row.seed == "42" and row.device != "sata"
-            and (row.device == "hdd" or not row.memory)]
-
-
-def others():
-    for device, threads in (("hdd", 4), ("gp3", 4), ("sata", 4), ("nvme", 1), ("nvme", 2),
-                            ("nvme", 8)):
-        words = f"{threads} thread" + "s" * (threads > 1)
-        yield Line(f"{device}, {words}", FILES_READ, heading="106 KB, files/s",
-                   label=f"{DEVICES[device]}; {words}")
-
-
+KNOWN = [of_row(row, epoch) for row in cases_epochs.KNOWN for epoch in range(row.epochs)]
+OTHERS = [Line(title, FILES_READ, heading="106 KB, files/s",
+               label=title.replace(f"{device}, ", f"{DEVICES[device]}; "))
+          for device, title in ((case[0], cases_cold.title(*case)) for case in cases_cold.CASES)]
 CACHED = [Line(f"{name}, shuffled, 2 threads", FILES_READ, heading="files/s, 2 threads",
                label=name, other=other)
           for name, other in (("First touch, pack or image in memory", SQUASHFUSE),
@@ -156,8 +142,8 @@ CACHED = [Line(f"{name}, shuffled, 2 threads", FILES_READ, heading="files/s, 2 t
 
 # block of doc/measured.md: (lines, systems compared with foldfs)
 TABLES = {
-    "known orders": (known_orders(), (cases_epochs.OFF, LOOSE)),
-    "others": ([*others()], (LOOSE, SQUASHFUSE, cases_cold.LMDB_NAMES[0])),
+    "known orders": (KNOWN, (cases_epochs.OFF, LOOSE)),
+    "others": (OTHERS, cases_cold.SYSTEMS[1:]),
     "cached": (CACHED, ()),
     "foreign": ([Line(cases_foreign.title(device), "bytes only", heading="106 KB, 2 workers",
                       label=DEVICES[device])
@@ -316,6 +302,17 @@ def words_of(section):
     return section.removeprefix("loaders, ").removesuffix(", bytes only")
 
 
+def row_of(name, result, ours):
+    return Row(name, result.median, min(result.values), max(result.values), ours)
+
+
+def cached_picture(results):
+    panels = [Bars(f"{line.label}: files/s",
+                   [row_of(system, results.get(line.section, line.measure, system), system == OURS)
+                    for system in (OURS, line.other)]) for line in CACHED[:3]]
+    return chart("first touch, steady state and warm: foldfs against others", panels)
+
+
 def picture(results):
     groups = [(heading, [Row(line.words(), *ratio_of(ours, other))
                          for line, ours, (other,) in lines])
@@ -327,8 +324,8 @@ def loaders_picture(results):
     panels = []
     for section, figure in PICTURED:
         found = {system: results.get(section, figure, system) for system in cases_loaders.SYSTEMS}
-        rows = [Row(system, one.median, min(one.values), max(one.values),
-                    system in cases_loaders.OF_FOLDFS) for system, one in found.items() if one]
+        rows = [row_of(system, one, system in cases_loaders.OF_FOLDFS)
+                for system, one in found.items() if one]
         if rows:
             panels.append(Bars(f"{words_of(section)}: {figure}",
                                sorted(rows, key=lambda row: -row.median)))
@@ -353,7 +350,8 @@ def made(results):
     blocks = {"README.md": {"gain": summary(results)},
               "doc/compare.md": {"loaders": loaders(results)},
               "doc/measured.md": {"front": table(results, FRONT), **tables}}
-    return {CHART: picture(results), LOADERS_CHART: loaders_picture(results),
+    return {CHART: picture(results), CACHED_CHART: cached_picture(results),
+            LOADERS_CHART: loaders_picture(results),
             **{file: filled((ROOT / file).read_text(), found) for file, found in blocks.items()}}
 
 

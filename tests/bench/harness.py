@@ -1,5 +1,6 @@
 """The settings of a run of the bench, and the programs that its cases start."""
 
+import contextlib
 import functools
 import json
 import os
@@ -8,11 +9,12 @@ import time
 
 import machine
 import trees
-from report import OURS
-from mounts import Mount
+from mounts import mount
+from report import LOOSE
 
 SQUASHFUSE = "squashfuse_ll"
 TOUCHED = 2  # times the data: once in the pool, once in the page cache
+NET_DELAY_US, NET_CAP_MB = 500, 1000
 
 
 class Failed(Exception):
@@ -20,17 +22,14 @@ class Failed(Exception):
 
 
 class Bench:
-    def __init__(self, build, kept, quick, options, against=None, only="",
-                 loader_photos=0):
+    def __init__(self, build, kept, quick, options, against, only, loader_photos):
         self.kept, self.quick, self.options = kept, quick, options
-        self.against = against or {}  # name: foldfs of another build, measured beside this one
+        self.against = against  # name: foldfs of another build, measured beside this one
         self.only, self.loader_photos = only, loader_photos
         self.rounds = 1  # of each system in a section
-        (self.foldpack, self.foldfs, self.foldstat, self.reader, self.walk, self.netfs,
-         self.seeds, self.flights) = (
+        self.foldpack, self.foldfs, self.reader, self.netfs = (
             os.path.join(build, name)
-            for name in ("foldpack", "foldfs", "foldstat", "bench/reader", "bench/walk",
-                         "bench/netfs", "bench/seeds", "bench/flights"))
+            for name in ("foldpack", "foldfs", "bench/reader", "bench/netfs"))
         self.notes = []
 
     def note(self, text):
@@ -58,32 +57,23 @@ class Bench:
     def tiny(self):
         return trees.tiny_tree(self.kept, 128117 if self.quick else 1281167, self.foldpack)
 
-    @functools.lru_cache
-    def tiny_pack(self):
-        """A pack of as many tiny files, without a tree."""
-        return trees.TinyPack(self.kept, 128117 if self.quick else 1281167, self.foldpack)
+    def seconds_for_others(self):
+        """How long they may read: a part of the files where the device is slow."""
+        return 4 if self.quick else 30
 
-    @functools.lru_cache
-    def supports(self, option):
-        """Whether this foldfs knows a mount option; status 2 is "not with these words"."""
-        done = subprocess.run([self.foldfs, "-o", option, "/nonexistent/x.lmdb", "/nonexistent"],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        if done.returncode == 2:
-            self.note(f"foldfs without `{option}`, which it does not know")
-        return done.returncode != 2
-
-    def mount_options(self, wanted=""):
-        """The words for a mount with the options `wanted`, as far as they are known, and with
-        those that the user asked for."""
-        words = [word for word in wanted.split(",") if word and self.supports(word)]
-        words += [self.options] if self.options else []
-        return ["-o", ",".join(words)] if words else []
-
-    def mount(self, system, tree, group=None, options=""):
-        if system == OURS or system in self.against:
-            foldfs = self.against.get(system, self.foldfs)
-            return Mount([foldfs, *self.mount_options(options)], tree.pack, group)
-        return Mount(["squashfuse_ll"], tree.image, group)
+    @contextlib.contextmanager
+    def root_of(self, system, tree, group=None, options=""):
+        """The folder that is read: of loose files, of this or another foldfs, or of squashfuse."""
+        if system == LOOSE:
+            yield tree.root
+            return
+        command, image = [SQUASHFUSE], tree.image
+        if system != SQUASHFUSE:
+            command, image = [self.against.get(system, self.foldfs)], tree.pack
+            options = ",".join(filter(None, (options, self.options)))
+            command += ["-o", options] if options else []
+        with mount(command, image, group) as path:
+            yield path
 
     def turns(self, systems):
         """(round, system), each round beginning with another system."""
@@ -92,59 +82,34 @@ class Bench:
             for place in range(len(systems)):
                 yield number, systems[(number + place) % len(systems)]
 
-    def start(self, *command, group=None):
-        """A command that runs in `group`, if any, to be ended by finish()."""
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
-                                preexec_fn=group and group.enter)
+    def json(self, *command, group=None):
+        """What a command prints as JSON."""
+        done = subprocess.run(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                              preexec_fn=group and group.enter)
+        if done.returncode:
+            raise Failed(f"{' '.join(command)}: exit status {done.returncode}")
+        return json.loads(done.stdout)
 
-    def finish(self, process, timeout=None):
-        """What a command of start() prints as JSON."""
-        try:
-            printed, _ = process.communicate(timeout=timeout)
-        except BaseException as error:
-            process.kill()
-            process.communicate()
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise Failed(f"{process.args[0]}: not done after {timeout:.0f} s") from None
-            raise
-        if process.returncode:
-            raise Failed(f"{' '.join(process.args)}: exit status {process.returncode}")
-        return json.loads(printed)
+    def read(self, root, tree, seed, *options, threads=2, group=None):
+        """What the C program says that reads the files of a tree in shuffled order."""
+        return self.json(self.reader, "-t", str(threads), "-s", str(seed), *options, root,
+                         tree.list, group=group)
 
-    def json(self, *command, group=None, timeout=None):
-        return self.finish(self.start(*command, group=group), timeout)
-
-    def reading(self, root, tree, seed, *options, threads=2):
-        """The command that reads the files of a tree in shuffled order."""
-        return [self.reader, "-t", str(threads), "-s", str(seed), *options, root, tree.list]
-
-    def read(self, *what, threads=2, group=None, timeout=None):
-        return self.json(*self.reading(*what, threads=threads), group=group, timeout=timeout)
-
-    def make_cold(self, tree, profile):
+    def make_cold(self, tree, device):
         """Nothing of the tree in memory. Where the device is fast, the memory that a run is about
         to use is touched: its first use in a virtual machine costs more than reading into it."""
         machine.make_cold(tree.paths())
-        if profile in ("nvme", "sata") and not self.quick:
+        if device in ("nvme", "sata") and not self.quick:
             machine.touch_memory(TOUCHED * tree.bytes)
 
-    def stats(self, mount):
-        return self.json(self.foldstat, mount.path, "--json")
-
-    def scripted(self, name, *arguments):
-        """The command of a Python script of this directory, which prints JSON."""
-        return [trees.PYTHON, "-B", os.path.join(trees.HERE, name), *map(str, arguments)]
-
     def script(self, name, *arguments, group=None):
-        return self.json(*self.scripted(name, *arguments), group=group)
+        """What a Python script of this directory prints as JSON."""
+        return self.json(trees.PYTHON, "-B", os.path.join(trees.HERE, name), *map(str, arguments),
+                         group=group)
 
     def epochs(self, root, *options, group=None):
-        """What epochs.py says of each epoch of a DataLoader over `root`."""
+        """Files a second of each epoch of a DataLoader over `root`."""
         return self.script("epochs.py", root, *options, group=group)
-
-    def load_libraries(self):
-        """Python's modules are not what is measured."""
-        self.seconds(trees.PYTHON, "-c", "import torchvision.datasets, PIL.JpegImagePlugin")
 
     def seconds(self, *command):
         """How long a command takes whose output nobody wants."""

@@ -1,5 +1,6 @@
 """What the numbers were measured on, and the state memory is in before measuring."""
 
+import contextlib
 import datetime
 import mmap
 import os
@@ -56,23 +57,12 @@ def package(name):
     return output("dpkg-query", "-W", "-f", "${Version}", name) or "?"
 
 
-def idle_page_eviction():
-    """Whether DAMON reclaims pages that were not touched for a while."""
-    base = "/sys/kernel/mm/damon/admin/kdamonds"
-    try:
-        kdamonds = [entry for entry in os.listdir(base) if entry.isdigit()]
-    except OSError:
-        return "no DAMON"
-    on = any(first_line(f"{base}/{entry}/state") == "on" for entry in kdamonds)
-    return "DAMON on" if on else "DAMON off"
-
-
 def describe(directory, foldfs):
     """(name, value) pairs for the head of a report."""
     cpu = fields("/proc/cpuinfo")
     memory = int(fields("/proc/meminfo")["MemTotal"].split()[0]) / 2**20
-    packages = ("squashfuse", "squashfs-tools", "erofs-utils", "python3-lmdb", "python3-torch",
-                "python3-torchvision", "fio", "s3fs", "rclone")
+    packages = ("squashfuse", "squashfs-tools", "python3-lmdb", "python3-torch",
+                "python3-torchvision", "s3fs", "rclone")
     return [
         ("date", datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")),
         ("machine", f"{os.cpu_count()} x {cpu.get('model name', platform.machine())}, "
@@ -82,9 +72,9 @@ def describe(directory, foldfs):
         ("foldfs", (output(foldfs, "--version").splitlines() or ["?"])[0]),
         ("commit", output("git", "-C", os.path.dirname(foldfs), "describe", "--always", "--dirty")),
         ("peers", ", ".join(f"{name} {package(name)}" for name in packages)),
-        ("idle pages", idle_page_eviction()),
         ("load at start", f"{os.getloadavg()[0]:.2f}"),
-        ("cold", "fresh mounts, and " + cold_by()),
+        ("cold", "fresh mounts; of what is read, nothing in memory" +
+         ("" if os.access(DROP_CACHES, os.W_OK) else " but names")),
     ]
 
 
@@ -110,20 +100,14 @@ def into_memory(path):
             pass
 
 
-def cold_by():
-    if os.access(DROP_CACHES, os.W_OK):
-        return "sync; echo 3 > /proc/sys/vm/drop_caches before each run"
-    return "posix_fadvise(DONTNEED) on all files before each run"
-
-
 def make_cold(files):
-    """The kernel holds nothing of `files` any more, nor, where that is allowed, of any other."""
+    """Nothing of them in memory, no name, and nothing of the disk's own blocks. Programs stay."""
     os.sync()
+    for path in [*files, output("findmnt", "-no", "SOURCE", "-T", files[0])]:
+        with contextlib.suppress(OSError):
+            fd = os.open(path, os.O_RDONLY)
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(fd)
     if os.access(DROP_CACHES, os.W_OK):
         with open(DROP_CACHES, "w") as drop:
-            drop.write("3")
-        return
-    for path in files:
-        fd = os.open(path, os.O_RDONLY)
-        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-        os.close(fd)
+            drop.write("2")

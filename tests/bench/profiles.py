@@ -1,7 +1,4 @@
-#!/usr/bin/python3
-"""profiles.py [--memory SIZE] [--path PATH] PROFILE -- COMMAND [ARG..]
-
-Runs a command as if the disk that holds PATH were another one, and says what it read from it:
+"""Commands that run as if the disk that they read were another one:
 
   nvme    the disk as it is
   sata    12,000 requests/s, 500 MB/s
@@ -14,18 +11,14 @@ count requests before neighbours become one: the 32 blocks of inodes that ext4 r
 32, where a disk would get one. The memory limit counts the page cache, of pages that nobody
 outside has read before.
 
-In a bench:
-
     with Group(profile="hdd", memory=2 << 30, path=pack) as group:
-        group.run(["reader", ...])
         subprocess.Popen(["daemon"], preexec_fn=group.enter)
-        group.device_bytes(), group.device_requests(), group.cpu_seconds()
+        group.device_bytes(), group.cpu_seconds()
 
 Where the system cannot do it, Unavailable says what is missing. Groups are made below the one that
 this process is in, so that its own limits hold as well; processes that are still in one at its end
 go back there. Those of runs that were killed are removed by the next."""
 
-import argparse
 import atexit
 import contextlib
 import dataclasses
@@ -33,8 +26,6 @@ import itertools
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 
 PREFIX = "foldfs-bench-"
@@ -104,15 +95,6 @@ def disk_of(path):
     if os.path.exists(f"{block}/partition"):
         block = os.path.dirname(block)
     return _read(f"{block}/dev").strip()
-
-
-class Profile:
-    """A name of PROFILES, and the disk that it is for."""
-
-    def __init__(self, name, device_path):
-        if name not in PROFILES:
-            raise ValueError(f"no profile '{name}'; there are {', '.join(PROFILES)}")
-        self.name, self.limit, self.path = name, PROFILES[name], device_path
 
 
 # --- hierarchies ---------------------------------------------------------------------------------
@@ -215,11 +197,11 @@ atexit.register(_close_all)
 
 class Group:
     """A place for processes with a slower disk, or less memory, for the time of a `with` block.
-    `profile` is a name, then `path` says which disk it is about, or a Profile."""
+    `profile` is a name of PROFILES, or a Limit; `path` says which disk it is about."""
 
     def __init__(self, profile="nvme", memory=None, path=KEPT):
-        self.profile = profile if isinstance(profile, Profile) else Profile(profile, path)
-        self.memory = memory
+        self.limit = profile if isinstance(profile, Limit) else PROFILES[profile]
+        self.path, self.memory = path, memory
         self.disk = None
         self.directories = {}  # of "io", "memory" and "cpu", what there is of them
         self.homes = {}  # directory: the group where its processes came from
@@ -239,7 +221,7 @@ class Group:
         self.close()
 
     def _make(self):
-        self.disk = disk_of(self.profile.path)
+        self.disk = disk_of(self.path)
         name = f"{PREFIX}{os.getpid()}-{next(_numbers)}"
         shared, on_shared = Version2(), {}
         for role, v1, v2 in (("io", "blkio", "io"), ("memory", "memory", "memory"),
@@ -275,7 +257,7 @@ class Group:
         return os.path.exists(os.path.join(self.directories[role], name))
 
     def _set_limits(self):
-        limit = self.profile.limit
+        limit = self.limit
         if self._has("io", "io.max"):
             if limit:
                 self._set("io", "io.max",
@@ -306,26 +288,13 @@ class Group:
         for directory in self.homes:
             _write(f"{directory}/cgroup.procs", "0")
 
-    def run(self, command, **options):
-        """subprocess.run() in the group."""
-        return subprocess.run(command, preexec_fn=self.enter, **options)
-
-    def _device(self, v1, v2):
-        """Of the group's disk: the word behind "Read" in file v1, or of `v2` in io.stat."""
-        if self._has("io", "io.stat"):
-            text, key = _read(f"{self.directories['io']}/io.stat"), rf" .*?\b{v2}="
-        else:
-            text, key = _read(f"{self.directories['io']}/{v1}"), " Read "
-        match = re.search(rf"^{self.disk}{key}(\d+)", text, re.MULTILINE)
-        return int(match[1]) if match else 0
-
     def device_bytes(self):
         """Bytes that the group's processes have read from the disk."""
-        return self._device("blkio.throttle.io_service_bytes", "rbytes")
-
-    def device_requests(self):
-        """Reads that they have sent to the disk."""
-        return self._device("blkio.throttle.io_serviced", "rios")
+        name, key = ("io.stat", r" .*?\brbytes=") if self._has("io", "io.stat") else \
+            ("blkio.throttle.io_service_bytes", " Read ")
+        match = re.search(rf"^{self.disk}{key}(\d+)", _read(f"{self.directories['io']}/{name}"),
+                          re.MULTILINE)
+        return int(match[1]) if match else 0
 
     def memory_now(self):
         """Bytes that the group's processes have now, the page cache that they filled included: of a
@@ -357,56 +326,3 @@ class Group:
         usage = re.search(r"^usage_usec (\d+)", _read(f"{self.directories['cpu']}/cpu.stat"),
                           re.MULTILINE)
         return int(usage[1]) / 1e6
-
-
-# --- the command ---------------------------------------------------------------------------------
-
-def _size(text):
-    match = re.fullmatch(r"(\d+)([KMGT]?)", text)
-    if not match:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a size")
-    return int(match[1]) << (10 * " KMGT".index(match[2] or " "))
-
-
-def _arguments():
-    parser = argparse.ArgumentParser(usage=__doc__.splitlines()[0],
-                                     description=__doc__.split("\n\n", 1)[1],
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--memory", type=_size, help="limit, as 512M (none)")
-    parser.add_argument("--path", default=".", help="on the disk in question (.)")
-    parser.add_argument("profile", metavar="PROFILE", choices=PROFILES)
-    # What comes after the first "--" is the command, further ones included.
-    at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
-    args = parser.parse_args(sys.argv[1:at])
-    args.command = sys.argv[at + 1:]
-    if not args.command:
-        parser.error("no command after '--'")
-    return args
-
-
-def _leave(number, _):
-    """Signals end the program by an exception, so that groups are removed."""
-    sys.exit(128 + number)
-
-
-def main():
-    args = _arguments()
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _leave)
-    try:
-        with Group(args.profile, args.memory, args.path) as group:
-            began = time.monotonic()
-            status = group.run(args.command).returncode
-            took = time.monotonic() - began
-            cpu = group.cpu_seconds()
-            print(f"profile: {took:.2f} s, {group.device_requests():,} reads of "
-                  f"{group.device_bytes() / 1e6:,.1f} MB from the device"
-                  + (f", {cpu:.2f} s of processor time" if cpu is not None else ""),
-                  file=sys.stderr)
-    except (Unavailable, OSError, subprocess.SubprocessError) as error:
-        sys.exit(f"profile: {args.profile}: {error}")
-    return status if status >= 0 else 128 - status
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,7 @@
 """An object store of this machine: nginx, with as long to the first byte and as much bandwidth a
 connection as one far away.
 
-with Store(folder, 30, 50) as store: ... store.url, store.requests()
+with Store(folder, 30, 50) as store: ... store.url, store.asked()
 
 With `bucket`, a folder in it, it lists that as S3 does."""
 
@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "mount"))
 
@@ -25,7 +26,7 @@ error_log {place}/errors;
 worker_rlimit_nofile 8192;
 events {{ worker_connections 4096; }}
 http {{
-    log_format ranges '$request_uri $status $body_bytes_sent $http_range';
+    log_format ranges '$body_bytes_sent $http_range';
     access_log {place}/requests ranges buffer=64k flush=1s;
     sendfile on;
     tcp_nopush on;
@@ -109,7 +110,7 @@ class Store:
             except ConnectionRefusedError:
                 if self.process.poll() is not None:
                     break
-                subprocess.run(["sleep", "0.05"], check=True)
+                time.sleep(0.05)
         with open(f"{self.place}/errors") as errors:
             raise RuntimeError(f"nginx does not start: {errors.read()}")
 
@@ -117,13 +118,12 @@ class Store:
         """Requests so far do not count."""
         os.truncate(f"{self.place}/requests", 0)
 
-    def requests(self):
-        """(name, status, bytes sent, range) of each since forget(), once they are written."""
-        subprocess.run(["sleep", "1.2"], check=True)
+    def asked(self):
+        """(bytes sent, range) of each request since forget(), once they are written."""
+        time.sleep(1.2)
         with open(f"{self.place}/requests") as lines:
-            for line in lines:
-                name, status, sent, *range_ = line.rstrip("\n").split(" ")
-                yield name, int(status), int(sent), range_[0] if range_ else "-"
+            return [(int(sent), range_.removeprefix("bytes="))
+                    for sent, range_, *_ in map(str.split, lines)]
 
     def __exit__(self, *_):
         self.process.terminate()

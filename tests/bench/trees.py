@@ -2,12 +2,10 @@
 
 import copy
 import functools
-import io
 import os
 import shutil
 import subprocess
 import sys
-import tarfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = os.path.join(HERE, "..", "data")
@@ -44,13 +42,13 @@ def newer(path, than):
 
 
 class Tree:
-    """One tree: .root, .image (squashfs), .erofs, .pack, .list (of its files), .files."""
+    """One tree: .root, .image (squashfs), .pack, .list (of its files), .files."""
 
     def __init__(self, root, foldpack, squash_options=()):
         self.root, self.foldpack = root, foldpack
         self.squash_options = [*STORED, *squash_options]
-        self.image, self.erofs, self.pack, self.list = (
-            root + end for end in (".squashfs", ".erofs", ".lmdb", ".list"))
+        self.image, self.pack, self.list = (
+            root + end for end in (".squashfs", ".lmdb", ".list"))
 
     def prepare(self):
         """Makes what is not there. A pack is made again when foldpack was built anew."""
@@ -77,8 +75,7 @@ class Tree:
         """All that a cold run must not find in memory."""
         with open(self.list) as names:
             loose = [os.path.join(self.root, name.rstrip("\n")) for name in names]
-        return loose + [path for path in (self.image, self.erofs, self.pack)
-                        if os.path.exists(path)]
+        return loose + list(filter(os.path.exists, (self.image, self.pack)))
 
     def _write_list(self):
         with open(self.list, "w") as file:
@@ -92,14 +89,6 @@ class Tree:
         with open(self.list) as names:
             return sum(os.path.getsize(os.path.join(self.root, name.rstrip("\n")))
                        for name in names)
-
-    def make_erofs(self):
-        """The image, made when it is first wanted."""
-        if not newer(self.erofs, self.root):
-            partial = self.erofs + ".partial"
-            run("mkfs.erofs", "--quiet", partial, self.root)
-            os.rename(partial, self.erofs)
-        return self.erofs
 
     def squash(self, image):
         if os.path.exists(image):
@@ -135,26 +124,3 @@ def tiny_tree(kept, files, foldpack):
     root = os.path.join(kept, f"tiny-{files}")
     make_data("make_tiny.py", root, "--files", files, "--classes", max(files // 1281, 10))
     return Tree(root, foldpack, ["-no-duplicates"]).prepare()
-
-
-class TinyPack:
-    """A pack of tiny files that were never on a disk: foldpack gets a tar. .path, .files"""
-
-    def __init__(self, kept, files, foldpack):
-        self.path, self.files = os.path.join(kept, f"tiny-pack-{files}.lmdb"), files
-        if not newer(self.path, foldpack):
-            with subprocess.Popen([foldpack, "create", "-q", "--force", "-", self.path],
-                                  stdin=subprocess.PIPE) as packing:
-                with tarfile.open(fileobj=packing.stdin, mode="w|") as tar:
-                    self._write(tar)
-            if packing.returncode:
-                raise SystemExit(f"{self.path}: foldpack: exit status {packing.returncode}")
-
-    def _write(self, tar):
-        """1,281 files a class, as in ImageNet, with names as long."""
-        for number in range(self.files):
-            folder = f"n{1440764 + number // 1281 * 97:08}"
-            data = b"%d\n" % number
-            entry = tarfile.TarInfo(f"{folder}/{folder}_{number % 1281 * 7}.JPEG")
-            entry.size, entry.mtime = len(data), 1700000000 + number
-            tar.addfile(entry, io.BytesIO(data))

@@ -26,7 +26,7 @@ os.environ["PATH"] = f"{BUILD}:{os.environ['PATH']}"
 
 import epochs
 from far import AWAY_S, Far
-from mounts import Mount, MountError
+from mounts import MountError, mount
 from profiles import Group, Unavailable
 from report import between
 from torch.utils.data import DataLoader
@@ -57,10 +57,8 @@ def quiet(*command):
     return subprocess.run(list(map(str, command)), check=True, stdout=subprocess.PIPE).stdout
 
 
-@contextlib.contextmanager
 def mounted(pack, group=None):
-    with Mount(["foldfs", "-q"], str(pack), group) as mount:
-        yield mount.path
+    return mount(["foldfs", "-q"], str(pack), group)
 
 
 # --- what is certain -----------------------------------------------------------------------------
@@ -128,8 +126,7 @@ def rate_of(loader, seconds=0, group=None):
         try:
             if group:
                 group.enter()
-            epoch = epochs.read_epoch(loader(), seconds)
-            os.write(theirs, json.dumps(epoch["files_per_s"]).encode())
+            os.write(theirs, json.dumps(epochs.rate_of(loader(), seconds)).encode())
         except Exception:
             traceback.print_exc()
         finally:
@@ -179,12 +176,12 @@ def device(title, data, pack, limited):
         with limited() as group:
             return rate_of(lambda: folder_loader(data), SLOW_SECONDS if group else 0, group)
 
-    def mount():
+    def packed():
         forget(pack)
         with limited() as group, mounted(pack, group) as path:
             return rate_of(lambda: folder_loader(path), 0, group)
 
-    row(title, loose, mount)
+    row(title, loose, packed)
 
 
 def server(data, work):
@@ -196,11 +193,11 @@ def server(data, work):
         with Far(data) as url:
             return rate_of(lambda: gets_loader(names, url), SLOW_SECONDS)
 
-    def mount():
+    def packed():
         with Far(work) as url, mounted(f"{url}/images.lmdb") as path:
             return rate_of(lambda: folder_loader(path))
 
-    row(f"a web server {AWAY_S * 1000:.0f} ms away, one GET per file", gets, mount)
+    row(f"a web server {AWAY_S * 1000:.0f} ms away, one GET per file", gets, packed)
 
 
 def rounds(data, pack, work):

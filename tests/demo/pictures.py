@@ -20,7 +20,7 @@ from xml.sax.saxutils import escape
 import demo
 import epochs
 from far import Far
-from mounts import Mount
+from mounts import mount
 from PIL import Image
 
 os.environ["FOLDFS_BUILD"] = str(demo.BUILD)
@@ -87,20 +87,20 @@ def read_on(path, over):
     if pid == 0:
         loader = demo.folder_loader(path, seed=42)
         while True:
-            epochs.read_epoch(loader)
+            epochs.rate_of(loader)
     over.wait()
     os.kill(pid, 9)
     os.waitpid(pid, 0)
 
 
 def live(work):
-    with Far(work) as url, Mount(["foldfs", "-q", "--pool=128M", "--cache=pool"],
-                                 f"{url}/images.lmdb") as mount:
+    with Far(work) as url, mount(["foldfs", "-q", "--pool=128M", "--cache=pool"],
+                                 f"{url}/images.lmdb") as path:
         over = threading.Event()
-        reader = threading.Thread(target=read_on, args=(mount.path, over))
+        reader = threading.Thread(target=read_on, args=(path, over))
         reader.start()
         try:
-            screen = watched(mount.path, SECONDS)
+            screen = watched(path, SECONDS)
         finally:
             over.set()
             reader.join()

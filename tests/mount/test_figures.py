@@ -17,8 +17,8 @@ def write(path, *rows):
     """Rows of (section, measure, system, values)."""
     with open(path, "w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["profile", *figures.COLUMNS, "quick"])
-        writer.writerows(["nvme", section, measure, "files/s", system, values,
+        writer.writerow([*figures.COLUMNS, "quick"])
+        writer.writerows([section, measure, "files/s", system, values,
                           "2026-11-27 10:00 UTC", figures.USUAL, "abc1234", "no"]
                          for section, measure, system, values in rows)
 

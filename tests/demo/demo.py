@@ -30,7 +30,6 @@ from mounts import MountError, mount
 from profiles import Group, Unavailable
 from report import between
 from torch.utils.data import DataLoader
-from torchvision.datasets import DatasetFolder
 
 FEWEST = 2000  # files: fewer are read before a rate can be told from chance
 ROUNDS, WORKERS = 3, 2
@@ -110,8 +109,7 @@ def the_seed(pack):
 def folder_loader(path, seed=None):
     if seed is not None:
         epochs.torch.manual_seed(seed)
-    return DataLoader(DatasetFolder(path, epochs.read_file, is_valid_file=lambda _: True),
-                      epochs.BATCH, shuffle=True, num_workers=WORKERS)
+    return DataLoader(epochs.folder(path), epochs.BATCH, shuffle=True, num_workers=WORKERS)
 
 
 def gets_loader(names, url):
@@ -186,8 +184,7 @@ def device(title, data, pack, limited):
 
 def server(data, work):
     """The folder and its pack behind a server, which has them in memory."""
-    names = work / "names"
-    names.write_text("".join(f"{path.relative_to(data)}\n" for path in files_of(data)))
+    names = [str(path.relative_to(data)) for path in files_of(data)]
 
     def gets():
         with Far(data) as url:

@@ -527,7 +527,7 @@ with foldfs.mounted("damaged") as path:
 """, stdin=subprocess.PIPE)
     text = f"{place}/damaged: 'folder/other' at 0: checksum mismatch"
     assert line_of(process) == f"5 {[text]}"
-    assert process.stderr.readline().decode() == f"foldfs: {text}\n"
+    foldfs.wait_for_line(process.stderr, re.escape(f"foldfs: {text}\n").encode())
     assert process.communicate(b"\n", timeout=PATIENCE) == (b"ends\n", b"")
 
 

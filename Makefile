@@ -421,7 +421,7 @@ pictures: all
 	$(Q)BUILD=$(B) PYTHON=$(PYTHON) $(PYTHON) -B tests/demo/pictures.py
 
 # Twelve folders and devices, and what foldfs-doctor says of each: as root, nothing beside it.
-check-doctor: $(B)/bench/netfs
+check-doctor: $(B)/bench/netfs $(B)/foldfs
 	$(Q)$(PYTHON) -B tests/bench/check_doctor.py --build $(B)
 
 # One target for each parser, for FUZZ_SECONDS or FUZZ_RUNS each: tests/fuzz/run.py. A find becomes

@@ -147,11 +147,12 @@ def prepared(row, netfs):
             yield root, group
 
 
-def diagnosed(row, netfs, seconds):
-    with prepared(row, netfs) as (root, group):
+def diagnosed(row, build, seconds):
+    with prepared(row, f"{build}/bench/netfs") as (root, group):
         command = [trees.PYTHON, "-B", "-m", "foldfs", "doctor", "--json", "--seconds",
                    str(seconds), *row.options, str(root)]
-        env = {**os.environ, "PYTHONPATH": str(Path(trees.HERE).parents[1] / "python")}
+        env = {**os.environ, "PYTHONPATH": str(Path(trees.HERE).parents[1] / "python"),
+               "PATH": f"{build}:{os.environ['PATH']}"}
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env,
                               preexec_fn=group and group.enter)
     if done.returncode:
@@ -166,12 +167,11 @@ def main():
     parser.add_argument("rows", metavar="ROW", nargs="*", type=int, help="from 1 on (all)")
     args = parser.parse_args()
     os.makedirs(KEPT, exist_ok=True)
-    netfs = os.path.abspath(f"{args.build}/bench/netfs")
     right = 0
     chosen = args.rows or range(1, len(ROWS) + 1)
     for number in chosen:
         row = ROWS[number - 1]
-        found = diagnosed(row, netfs, args.seconds)
+        found = diagnosed(row, os.path.abspath(args.build), args.seconds)
         cause = found["verdict"]["cause"]
         right += cause == row.cause
         print(f"{number:2} {'right' if cause == row.cause else 'WRONG'}: {row.title()}: {cause}"

@@ -27,7 +27,7 @@ import trees
 from harness import NET_CAP_MB, NET_DELAY_US, SQUASHFUSE, Failed
 from mounts import first_words, mount, net
 from profiles import Group
-from report import LOOSE, OURS, Measure, number
+from report import LOOSE, OURS, Measure
 
 VENV = os.environ.get("FOLDFS_BENCH_LOADERS") or os.path.join(
     os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "foldfs", "loaders")
@@ -507,16 +507,6 @@ def bound(title, figure):
                 "**missing**")
 
 
-def note_bounds(bench, measures):
-    for measure in measures:
-        medians = {name: measure.median(name) for name in measure.values}
-        first = behind(measure.name, medians)
-        if first:
-            bench.note(f"not first: {measure.section}: {measure.name}: foldfs "
-                       f"{number(medians[OURS])} {measure.unit}, {first} {number(medians[first])}: "
-                       + bound(measure.section, measure.name))
-
-
 def loaders(bench):
     """Cell by cell: what was measured stays where a later one fails."""
     python = python_of()
@@ -526,10 +516,6 @@ def loaders(bench):
     bases = {}
     for cell in CELLS:
         if bench.only in cell.title():
-            found = measured(bench, cell, few if cell.decode else full, bases, missing)
-            note_bounds(bench, found)
-            yield from found
+            yield from measured(bench, cell, few if cell.decode else full, bases, missing)
     if bench.only in CONVERSION:
-        found = conversions(bench, full, lines)
-        note_bounds(bench, found)
-        yield from found
+        yield from conversions(bench, full, lines)

@@ -19,7 +19,6 @@ Where the system cannot do it, Unavailable says what is missing. Groups are made
 this process is in, so that its own limits hold as well; processes that are still in one at its end
 go back there. Those of runs that were killed are removed by the next."""
 
-import atexit
 import contextlib
 import dataclasses
 import itertools
@@ -33,7 +32,6 @@ KEPT = os.environ.get("FOLDFS_BENCH_DIR", "/var/tmp/foldfs-bench")
 UNLIMITED = 10**15  # bytes/s; a device without any limit is not counted by the v1 controller
 
 _numbers = itertools.count()
-_open = []
 
 
 class Unavailable(RuntimeError):
@@ -187,14 +185,6 @@ def _remove_stale(hierarchy):
 
 # --- groups --------------------------------------------------------------------------------------
 
-def _close_all():
-    for group in list(_open):
-        group.close()
-
-
-atexit.register(_close_all)
-
-
 class Group:
     """A place for processes with a slower disk, or less memory, for the time of a `with` block.
     `profile` is a name of PROFILES, or a Limit; `path` says which disk it is about."""
@@ -207,18 +197,17 @@ class Group:
         self.homes = {}  # directory: the group where its processes came from
 
     def __enter__(self):
-        _open.append(self)
         try:
             self._make()
         except BaseException as error:
-            self.close()
+            self._close()
             if isinstance(error, OSError):
                 raise Unavailable(f"control group {error.filename}: {error.strerror}") from error
             raise
         return self
 
     def __exit__(self, *_):
-        self.close()
+        self._close()
 
     def _make(self):
         self.disk = disk_of(self.path)
@@ -275,12 +264,8 @@ class Group:
             self._set("memory", "memory.max" if v2 else "memory.limit_in_bytes",
                       str(self.memory))
 
-    def close(self):
-        """Removes the groups; a second time does nothing."""
-        if self in _open:
-            _open.remove(self)
-        homes, self.homes = self.homes, {}
-        for directory, home in homes.items():
+    def _close(self):
+        for directory, home in self.homes.items():
             _remove(directory, home)
 
     def enter(self):

@@ -1,17 +1,16 @@
 /* A pack and what became of it, for tests of the planner: world_run() notes what was planned and
- * holds every run to what each of them has to keep. At the end: traces. */
+ * holds every run to what each of them has to keep. At the end: words of stories. */
 #pragma once
 
 #include "cache/plan/plan.h"
-#include "tests/unit/test.h"
+#include "tests/unit/story.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define KIB	((uint64_t)1 << 10)
 #define MIB	((uint64_t)1 << 20)
-#define MOST	65536u /* extents */
-#define NO_END	UINT64_MAX
+#define MOST	65536u	    /* extents */
 #define LARGEST (200 * KIB) /* of photos() */
 
 struct world {
@@ -315,44 +314,8 @@ static inline const uint32_t *shuffled(uint32_t count)
 	return order;
 }
 
-/* --- traces ----------------------------------------------------------------------------------- */
-
-/* A story in words: sentences with semicolons between, each a verb with its numbers, or a value,
- * what it is to be (=, <, >=, ..), and a number. 5-8 are two numbers, K and M are KiB and MiB,
- * 16M+1K is their sum, `all` is no end. */
-struct word {
-	const char *name;
-	void (*act)(const uint64_t *n);
-	uint64_t (*value)(const uint64_t *n);
-};
-
-static struct word trace_words[64];
-static size_t trace_count;
-
-#define WORD(name, act, value)                                                        \
-	__attribute__((constructor)) static void word_##name(void)                    \
-	{                                                                             \
-		assert_true(trace_count < sizeof(trace_words) / sizeof(struct word)); \
-		trace_words[trace_count++] = (struct word){#name, act, value};        \
-	}
-
-/* A verb, which is followed by what it does with the numbers n[]; the same in one expression; a
- * value. */
-#define DO(name)                                 \
-	static void do_##name(const uint64_t *); \
-	WORD(name, do_##name, NULL)              \
-	static void do_##name(__attribute__((unused)) const uint64_t *n)
-#define DOES(name, expression) \
-	DO(name)               \
-	{                      \
-		expression;    \
-	}
-#define GET(name, expression)                                                 \
-	static uint64_t get_##name(__attribute__((unused)) const uint64_t *n) \
-	{                                                                     \
-		return expression;                                            \
-	}                                                                     \
-	WORD(name, NULL, get_##name)
+/* --- words of stories --------------------------------------------------------------------------
+ */
 
 GET(runs, the_world.runs)
 GET(bytes, the_world.bytes)
@@ -396,66 +359,3 @@ DO(room)
 	the_world.budget.sweep = n[1];
 	the_world.budget.order = n[2];
 }
-
-static inline uint64_t trace_number(const char **at)
-{
-	uint64_t sum = 0;
-
-	do {
-		char *end;
-		uint64_t number = strtoull(*at += **at == '+', &end, 10);
-
-		if (strncmp(*at, "all", 3) == 0)
-			return *at += 3, NO_END;
-		assert_true(end > *at);
-		sum += number << (*end == 'K' ? 10 : *end == 'M' ? 20 : 0);
-		*at = end + strspn(end, "KM");
-	} while (**at == '+');
-	return sum;
-}
-
-static inline bool trace_holds(uint64_t found, const char *is, uint64_t wanted)
-{
-	if (is[0] != '=' && is[1] == '=' && found == wanted)
-		return true;
-	return *is == '<' ? found < wanted : *is == '>' ? found > wanted : found == wanted;
-}
-
-static inline void trace_play(const char *text)
-{
-	const char *at = text, *sentence;
-
-	while (*(sentence = at += strspn(at, "; "))) {
-		size_t len = strcspn(at, "; "), count = 0;
-		const struct word *word = trace_words, *none = word + trace_count;
-		uint64_t n[4] = {0}, found, wanted;
-		const char *is;
-
-		while (word < none && (strlen(word->name) != len || strncmp(word->name, at, len)))
-			word++;
-		if (word == none)
-			fail_msg("no word: %s", sentence);
-		for (at += len; *(at += strspn(at, " -")) && !strchr(";=<>", *at);) {
-			assert_true(count < 4);
-			n[count++] = trace_number(&at);
-		}
-		if (word->act) {
-			word->act(n);
-			continue;
-		}
-		is = at;
-		at += strspn(at, "=<> ");
-		wanted = trace_number(&at);
-		found = word->value(n);
-		if (!trace_holds(found, is, wanted))
-			fail_msg("%.*s: it is %llu", (int)(at - sentence), sentence,
-				 (unsigned long long)found);
-	}
-}
-
-/* A test that is a trace. */
-#define TRACE(name, text)         \
-	TEST(name)                \
-	{                         \
-		trace_play(text); \
-	}

@@ -5,7 +5,6 @@
 #include "cache/plan/plan_order.h"
 #include "cache/plan/plan_sweep.h"
 #include "tests/unit/plan_world.h"
-#include "tests/unit/test.h"
 
 #define READAHEAD (16 * MIB)
 
@@ -105,11 +104,11 @@ DOES(preload, plan_preload(reading.plan))
 DOES(read, read_more(&reading))
 DOES(pace, the_world.budget.pace = n[0])
 
-TRACE(a_scan_has_what_lies_before_it_read_and_no_more,
+STORY(a_scan_has_what_lies_before_it_read_and_no_more,
       "photos 20000; scan 1000-5000; twice = 0; hits > 3990; wasted <= 16M+200K; "
       "planned 0-1000 = 0")
 
-TRACE(a_shuffled_epoch_is_read_once,
+STORY(a_shuffled_epoch_is_read_once,
       "photos 20000; shuffle 0 20000; twice = 0; wasted = 0; late = 0; wanted = 0")
 
 /* So small that any demand is near another one, and looks like a scan: the smallest ones are
@@ -150,15 +149,15 @@ TEST(a_scan_goes_first_while_others_shuffle)
 }
 
 /* Some 16 MiB are read by chance. */
-TRACE(each_forecast_has_a_room_of_its_own,
+STORY(each_forecast_has_a_room_of_its_own,
       "photos 20000; room all 0 all; shuffle 0 4000; bytes < 16M; scan 10000-11000; "
       "planned 10000-11000 > 990; photos 20000; room 0 all all; scan 10000-11000; "
       "runs = 0; shuffle 0 4000; planned 0-4000 > 3900")
 
-TRACE(a_scan_does_not_read_again_what_a_shuffled_reader_had_read,
+STORY(a_scan_does_not_read_again_what_a_shuffled_reader_had_read,
       "photos 20000; shuffle 0 5000; scan 0-20000; twice = 0; wasted = 0")
 
-TRACE(an_epoch_leaves_out_what_scans_had_read,
+STORY(an_epoch_leaves_out_what_scans_had_read,
       "photos 20000; scan 0-5000; shuffle 0 20000; twice = 0; wasted = 0; hits > 20000")
 
 /* --- an order that is known ------------------------------------------------------------------ */
@@ -280,7 +279,7 @@ TEST(where_an_order_proves_wrong_everything_is_streamed_again)
 	assert_nothing_planned_twice(r->world);
 }
 
-TRACE(preload_reads_what_is_ordered_too,
+STORY(preload_reads_what_is_ordered_too,
       "photos 5000; pace 1M; preload; follow 5000; read; planned 0-5000 = 5000; "
       "twice = 0")
 
@@ -301,7 +300,7 @@ TEST(each_epoch_of_a_known_order_is_counted)
 	}
 }
 
-TRACE(no_readahead_means_none_of_a_known_order, "quiet 5000; follow 5000; wanted = 0; more = 0")
+STORY(no_readahead_means_none_of_a_known_order, "quiet 5000; follow 5000; wanted = 0; more = 0")
 
 /* --- what the pool does not take ------------------------------------------------------------- */
 
@@ -367,11 +366,11 @@ TEST(what_the_pool_refused_of_a_scan_is_planned_again)
 
 /* --- readahead=0 ----------------------------------------------------------------------------- */
 
-TRACE(no_readahead_means_none_of_any_kind,
+STORY(no_readahead_means_none_of_any_kind,
       "quiet 5000; scan 0-5000; shuffle 0 5000; shuffle 0 5000; runs = 0; wanted = 0; "
       "more = 0")
 
-TRACE(preload_reads_even_where_nothing_else_is_read_ahead,
+STORY(preload_reads_even_where_nothing_else_is_read_ahead,
       "quiet 5000 1; preload; wanted = 1; read; planned 0-5000 = 5000; shuffle 0 5000; "
       "hits = 5000")
 
@@ -395,23 +394,23 @@ TEST(beside_preload_what_is_asked_for_brings_what_lies_around_it)
 }
 
 /* One sweep was asked for, and nothing else. */
-TRACE(after_preload_no_readahead_means_none_again,
+STORY(after_preload_no_readahead_means_none_again,
       "quiet 5000; preload; read; shuffle 0 5000; shuffle 0 5000; epoch = 1; runs = 0")
 
 /* --- epochs ---------------------------------------------------------------------------------- */
 
-TRACE(each_shuffled_epoch_is_counted_and_read_ahead,
+STORY(each_shuffled_epoch_is_counted_and_read_ahead,
       "epochs 20000; shuffle 0 20000; epoch = 0; hits > 19000; shuffle 0 20000; "
       "epoch = 1; hits > 19000; shuffle 0 20000; epoch = 2; hits > 19000; "
       "shuffle 0 20000; epoch = 3; hits > 19000")
 
 /* The hits are those since the epoch was known. */
-TRACE(scans_of_everything_are_epochs_too,
+STORY(scans_of_everything_are_epochs_too,
       "epochs 5000; scan 0-5000; epoch = 0; hits > 4700; scan 0-5000; epoch = 1; "
       "hits > 4700; scan 0-5000; epoch = 2; hits > 4700; scan 0-5000; epoch = 3; "
       "hits > 4700")
 
-TRACE(a_pack_without_files_is_fine, "photos 0; more = 0; preload; more = 0")
+STORY(a_pack_without_files_is_fine, "photos 0; more = 0; preload; more = 0")
 
 int main(void)
 {

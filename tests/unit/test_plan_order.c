@@ -5,7 +5,6 @@
 #define TEST_MAIN
 #include "cache/plan/plan_order.h"
 #include "tests/unit/plan_world.h"
-#include "tests/unit/test.h"
 #include <errno.h>
 
 #define PHOTOS	 20000u
@@ -441,8 +440,8 @@ GET(there, count_there(n[0], n[1]))
 #define BOTH(name, text)                   \
 	TEST(name)                         \
 	{                                  \
-		trace_play("disk; " text); \
-		trace_play("ssd; " text);  \
+		story_play("disk; " text); \
+		story_play("ssd; " text);  \
 	}
 
 /* --- throughput-bound ------------------------------------------------------- */
@@ -505,7 +504,7 @@ TEST_WITH(ssd, s, an_ssd_reads_no_more_than_the_pace)
 	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
 }
 
-TRACE(a_hard_disk_reads_files_of_leaf_pages_in_long_runs,
+STORY(a_hard_disk_reads_files_of_leaf_pages_in_long_runs,
       "leaves 20000; read; planned 0-20000 = 20000; runs < 156")
 
 /* What they pass is no more ahead of them than what they read. */
@@ -744,7 +743,7 @@ BOTH(nothing_of_other_files_is_read,
      "follow 5000 10000; read; planned 5000-15000 = 10000; planned 0-20000 = 10000")
 
 /* world_run() asserts that it is left alone. */
-TRACE(what_is_there_is_not_read, "disk; pool 0-20000 3; follow; read; planned 0-20000 = 13333")
+STORY(what_is_there_is_not_read, "disk; pool 0-20000 3; follow; read; planned 0-20000 = 13333")
 
 /* Other jobs use what lies in the pool, and it is evicted. */
 TEST_WITH(ssd, s, what_is_there_now_may_be_gone_when_it_comes)
@@ -798,12 +797,12 @@ TEST(what_was_asked_for_unforeseen_is_not_read)
 	assert_true(s->world->pooled[files[1501]]);
 }
 
-TRACE(what_the_page_cache_has_is_not_read,
+STORY(what_the_page_cache_has_is_not_read,
       "cached; serve 0-20000 2; follow; read; planned 0-20000 2 = 0; "
       "planned 1-20000 2 = 10000; twice = 0")
 
 /* Readers ask again for all that they were served before: the page cache has dropped it. */
-TRACE(what_the_page_cache_dropped_is_read,
+STORY(what_the_page_cache_dropped_is_read,
       "cached; serve 0-20000; follow; read; runs = 0; ask 0-200; read; "
       "planned 0-20000 > 19700")
 
@@ -859,7 +858,7 @@ TEST_WITH(photos, s, a_pool_that_loses_everything_ends_too)
 }
 
 /* What was read ahead and left the pool is read again before its readers come. */
-TRACE(what_was_evicted_is_read_again,
+STORY(what_was_evicted_is_read_again,
       "ssd; follow; read; evict 1000-2000; use 0-1000; there 1000-2000 = 1000")
 
 /* The device did not keep up, and nearly all of the epoch is over. */
@@ -867,7 +866,7 @@ BOTH(the_last_files_of_an_epoch_are_read_too,
      "follow; ask 0-19900; bytes = 0; expect 19900-20000; wanted = 0")
 
 /* Other files are listed, and were to be read before it. */
-TRACE(what_was_evicted_goes_first,
+STORY(what_was_evicted_goes_first,
       "ssd; pace 100M; follow; read; evict 500-600; use 0-500; there 500-600 = 100")
 
 /* --- files of many extents ------------------------------------------------------------------- */
@@ -952,7 +951,7 @@ TEST_WITH(disk, s, a_late_comer_gets_its_share)
 
 TEST_AGAIN(ssd, a_late_comer_gets_its_share);
 
-TRACE(two_jobs_with_the_same_files_read_them_once,
+STORY(two_jobs_with_the_same_files_read_them_once,
       "photos; follow; follow 0 20000; read; twice = 0; planned 0-20000 = 20000")
 
 TEST_WITH(ssd, s, what_one_job_had_is_read_for_the_other)
@@ -1060,7 +1059,7 @@ TEST_WITH(photos, s, what_is_open_and_not_read_yet_is_not_told)
 	assert_true(s->world->passed >= 128 * 46);
 }
 
-TRACE(what_another_order_has_too_is_not_told, "photos; follow; follow; ask 0-2000; passed = 0")
+STORY(what_another_order_has_too_is_not_told, "photos; follow; follow; ask 0-2000; passed = 0")
 
 static bool first_of(void *arg, uint32_t file)
 {
@@ -1092,7 +1091,7 @@ TEST_WITH(photos, s, of_two_orders_the_one_that_is_read_goes_on)
 
 /* --- what it costs --------------------------------------------------------------------------- */
 
-TRACE(without_room_nothing_is_looked_at,
+STORY(without_room_nothing_is_looked_at,
       "photos; room all all 0; follow; wanted = 0; read; looks = 0")
 
 TEST_WITH(photos, s, if_all_is_there_little_is_looked_at)

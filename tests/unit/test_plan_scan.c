@@ -1,7 +1,6 @@
 /* Sequential scans among other readers, on traces: cache/plan/plan_scan.h. */
 #include "cache/plan/plan_scan.h"
 #include "tests/unit/plan_world.h"
-#include "tests/unit/test.h"
 
 #define READAHEAD (16 * MIB)
 
@@ -63,9 +62,9 @@ DOES(forget, forget_pool(&the_world))
 
 /* --- one scan ------------------------------------------------------------------------------- */
 
-TRACE(two_neighbours_are_no_scan_yet, "photos 1000; scan 100-102; runs = 0; ask 102; first = 103")
+STORY(two_neighbours_are_no_scan_yet, "photos 1000; scan 100-102; runs = 0; ask 102; first = 103")
 
-TRACE(a_scan_is_read_ahead_of_in_long_runs,
+STORY(a_scan_is_read_ahead_of_in_long_runs,
       "photos 5000; scan 0-5000; twice = 0; wasted = 0; hits >= 4990; mean > 891289; unread < 1M")
 
 /* So a short scan costs little, and a long one has all that it may have after a few steps, wherever
@@ -87,7 +86,7 @@ TEST(the_window_at_most_doubles_with_each_step_up_to_the_limit)
 	assert_true(ahead >= READAHEAD / 2);
 }
 
-TRACE(no_readahead_means_none, "photos 1000; readahead 0; scan 0-1000; runs = 0")
+STORY(no_readahead_means_none, "photos 1000; readahead 0; scan 0-1000; runs = 0")
 
 TEST(a_small_limit_is_kept)
 {
@@ -103,7 +102,7 @@ TEST(a_small_limit_is_kept)
 }
 
 /* The world asserts that nobody looks beyond. */
-TRACE(a_scan_stops_at_the_end,
+STORY(a_scan_stops_at_the_end,
       "photos 1000; scan 950-1000; twice = 0; wasted = 0; scan 999-1000; wasted = 0")
 
 TEST(requests_within_one_extent_are_one_step)
@@ -133,7 +132,7 @@ TEST(a_scan_that_skips_a_few_goes_on)
 	assert_true(w->hits > 3490);
 }
 
-TRACE(a_scan_that_leaps_starts_anew,
+STORY(a_scan_that_leaps_starts_anew,
       "photos 5000; scan 0-100; recount; scan 3000-3002; runs = 0; scan 3002-3100;"
       "planned 3099-3100 = 1")
 
@@ -186,24 +185,24 @@ TEST(small_gaps_do_not_end_a_run)
 }
 
 /* Not a gap that costs more to read than a request. */
-TRACE(what_is_there_is_left_out_and_ends_no_run,
+STORY(what_is_there_is_left_out_and_ends_no_run,
       "photos 200; gap 200K; pool 20-200 4; scan 0-100; planned 121-122 = 1; span > 824K;"
       "scan 100-200; planned 20-200 = 135; twice = 0")
 
-TRACE(what_is_there_ends_a_run_where_gaps_cost_much,
+STORY(what_is_there_ends_a_run_where_gaps_cost_much,
       "photos 200; gap 0; pool 20-200 4; scan 0-200; planned 20-200 = 135; twice = 0")
 
 /* world_run() asserts that the length is kept. */
-TRACE(a_run_is_no_longer_than_is_wanted_now,
+STORY(a_run_is_no_longer_than_is_wanted_now,
       "photos 2000; run 4M; scan 0-1000; span > 3896K; run 256K; scan 1000-2000; twice = 0")
 
 /* What did not fit is planned when there is room, from where the run had to end. */
-TRACE(a_run_fits_into_the_room_there_is,
+STORY(a_run_fits_into_the_room_there_is,
       "photos 1000; scan 0-100; room 0; recount; scan 100-300; runs = 0;"
       "room 300K; scan 300-400; runs > 30; room all; scan 400-1000; twice = 0;"
       "planned 450-1000 = 550")
 
-TRACE(files_of_leaf_pages_are_read_in_long_runs,
+STORY(files_of_leaf_pages_are_read_in_long_runs,
       "leaves 20000; scan 0-20000; twice = 0; wasted = 0; hits >= 19990; runs < 156")
 
 TEST(tiny_files_are_bounded_by_number)
@@ -223,10 +222,10 @@ TEST(tiny_files_are_bounded_by_number)
 
 /* --- who had it before ---------------------------------------------------------------------- */
 
-TRACE(what_the_kernel_has_is_not_planned,
+STORY(what_the_kernel_has_is_not_planned,
       "photos 1000; serve 100-200; scan 0-100; planned 100-200 = 0; planned 99-100 = 1")
 
-TRACE(a_scan_of_what_the_kernel_let_go_is_read_ahead_of_again,
+STORY(a_scan_of_what_the_kernel_let_go_is_read_ahead_of_again,
       "photos 1000; scan 0-1000; forget; scan 0-1000; twice = 0; planned 10-1000 = 990")
 
 /* --- many readers --------------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
 #include "cache/plan/plan_preload.h"
 #include "cache/plan/plan_sweep.h"
 #include "tests/unit/plan_world.h"
-#include "tests/unit/test.h"
 #include <math.h>
 
 #define FAST   1e9 /* ratio of a device that is always done */
@@ -315,21 +314,21 @@ TEST_WITH(photos, sim, the_share_of_hits_grows_through_the_epoch)
 	}
 }
 
-TRACE(a_fast_device_leaves_hardly_a_miss,
+STORY(a_fast_device_leaves_hardly_a_miss,
       "photos 20000; shuffle 0 20000; once; late = 0; mean > 838860")
 
 /* world_run() asserts that the pool is never overfilled. A twentieth is there throughout, and a
  * growing share of what is left. */
-TRACE(a_pool_of_a_twentieth_is_never_overfilled_and_nothing_is_lost,
+STORY(a_pool_of_a_twentieth_is_never_overfilled_and_nothing_is_lost,
       "photos 20000; forgets; twentieth; shuffle 0 20000; once; hits > 1000")
 
 /* world_run() asserts that it is left alone. */
-TRACE(what_the_pool_has_is_not_read,
+STORY(what_the_pool_has_is_not_read,
       "photos 20000; pool 0-20000 3; shuffle 0 20000; twice = 0; "
       "planned 0-20000 > 10000")
 
 /* A device that is not waited for would have each room of one file filled at once. */
-TRACE(room_is_filled_by_long_runs,
+STORY(room_is_filled_by_long_runs,
       "photos 20000; forgets; memory 20M; shuffle 0 20000 5000; mean > 512K")
 
 /* A pool that lets go of everything at once: what was read in vain is not read in vain again. */
@@ -347,7 +346,7 @@ TEST_WITH(photos, sim, what_was_let_go_of_is_not_read_ahead_twice)
 
 /* --- what is no epoch ------------------------------------------------------------------------ */
 
-TRACE(who_asks_for_two_files_has_nothing_read, "photos 20000; demand 500; demand 9000; runs = 0")
+STORY(who_asks_for_two_files_has_nothing_read, "photos 20000; demand 500; demand 9000; runs = 0")
 
 TEST_WITH(photos, sim, asking_for_the_same_file_again_and_again_proves_nothing)
 {
@@ -418,10 +417,10 @@ TEST(a_tenth_of_the_classes_reads_not_much_of_the_others)
 	assert_true(wasted(w) < w->asked_bytes / 4);
 }
 
-TRACE(an_epoch_over_train_reads_nothing_of_val,
+STORY(an_epoch_over_train_reads_nothing_of_val,
       "photos 20000; shuffle 0 18000; planned 18176-20000 = 0; hits > 16200")
 
-TRACE(a_block_that_is_found_after_the_sweep_is_read_too,
+STORY(a_block_that_is_found_after_the_sweep_is_read_too,
       "photos 20000; demand 10000-11000 10; planned 0-256 = 0; more = 0; demand 7; "
       "planned 0-256 = 255")
 
@@ -442,25 +441,25 @@ TEST_WITH(photos, sim, the_pass_goes_on_before_it_turns_back)
 /* --- runs ------------------------------------------------------------------------------------ */
 
 /* Every other extent was asked for before anything is read. */
-TRACE(what_was_asked_for_is_read_through_where_that_is_cheap,
+STORY(what_was_asked_for_is_read_through_where_that_is_cheap,
       "photos 2000; memory 0; demand 0-2000 2; runs = 0; memory all; gap 200K; sweep; "
       "planned 0-2000 = 1000; mean > 349525")
 
-TRACE(what_was_asked_for_ends_a_run_where_gaps_cost_much,
+STORY(what_was_asked_for_ends_a_run_where_gaps_cost_much,
       "photos 2000; memory 0; demand 0-2000 2; runs = 0; memory all; gap 0; sweep; "
       "planned 0-2000 = 1000; runs = 1000")
 
 /* world_run() asserts that their extents begin near each other. */
-TRACE(runs_are_as_long_as_is_wanted_now,
+STORY(runs_are_as_long_as_is_wanted_now,
       "photos 20000; run 256K; preload; sweep; mean > 109226; photos 20000; run 1M; "
       "preload; sweep; mean > 846506; photos 20000; run 4M; preload; sweep; "
       "mean > 3795626")
 
-TRACE(a_preload_reads_the_files_of_a_delta_together,
+STORY(a_preload_reads_the_files_of_a_delta_together,
       "changed 20000 20; gap 200K; preload; sweep; planned 0-20000 = 20000; twice = 0; "
       "mean > 768K")
 
-TRACE(what_comes_at_once_is_read_ahead_for_a_preload_only,
+STORY(what_comes_at_once_is_read_ahead_for_a_preload_only,
       "photos 20000; no_sweep; shuffle 0 1000; runs = 0; preload; sweep; "
       "planned 0-20000 = 19000")
 
@@ -577,18 +576,18 @@ TEST_WITH(shared, sim, on_shared_storage_nothing_comes_with_a_record_of_a_block_
 		assert_false(miss(sim, i * 197));
 }
 
-TRACE(what_lies_behind_a_long_gap_does_not_come_with_a_record,
+STORY(what_lies_behind_a_long_gap_does_not_come_with_a_record,
       "seeks; ask 10000-11940 97; move 1283 1M; move 1289 1M; miss 1285 = 1; "
       "first = 1283; count = 6")
 
 /* It is on its way all the same, and does not count as planned. */
-TRACE(nothing_comes_with_a_record_that_there_is_no_room_for,
+STORY(nothing_comes_with_a_record_that_there_is_no_room_for,
       "sizes 100 1M; run 256K; room 0 512K; preload; miss 50 = 0; swept = 0; asked = 1M")
 
-TRACE(an_extent_that_is_longer_than_a_run_comes_alone,
+STORY(an_extent_that_is_longer_than_a_run_comes_alone,
       "sizes 100 1M; run 256K; preload; sweep; runs = 100")
 
-TRACE(tiny_files_are_bounded_by_number,
+STORY(tiny_files_are_bounded_by_number,
       "sizes 20000 100; preload; sweep; extents = 256; planned 0-20000 = 20000")
 
 /* In a run's bytes lie thousands of them. */
@@ -627,7 +626,7 @@ static void scatter(struct world *w)
 DOES(scatter, scatter(&the_world))
 
 /* world_run() asserts that no run goes backwards. */
-TRACE(a_pack_whose_offsets_jump_is_read_all_the_same,
+STORY(a_pack_whose_offsets_jump_is_read_all_the_same,
       "photos 20000; scatter; shuffle 0 20000; once; late = 0")
 
 /* --- what it costs to know that there is nothing --------------------------------------------- */
@@ -650,7 +649,7 @@ TEST_WITH(photos, sim, when_all_is_planned_nothing_is_looked_at)
 }
 
 /* As after a preload. */
-TRACE(a_new_block_that_is_in_memory_starts_no_look_through_the_pack,
+STORY(a_new_block_that_is_in_memory_starts_no_look_through_the_pack,
       "photos 20000; pool 0-20000 1; demand 0-20; wanted = 0; ask 1280; wanted = 0; "
       "lose 1801; ask 1792; wanted = 1; more = 1; first = 1801")
 
@@ -678,7 +677,7 @@ TEST_WITH(photos, sim, an_epoch_looks_at_each_extent_about_once)
 	assert_true(sim->world->looks <= PHOTOS + 2 * sim->world->runs + PHOTOS / 10);
 }
 
-TRACE(where_there_is_no_room_little_is_looked_at,
+STORY(where_there_is_no_room_little_is_looked_at,
       "photos 20000; room 0 1; shuffle 0 20000; runs = 0; looks <= 40000")
 
 TEST(packs_of_next_to_nothing_are_fine)
@@ -716,11 +715,11 @@ TEST_WITH(photos, sim, preload_reads_everything_in_order)
 	assert_int_equal(w->hits, PHOTOS);
 }
 
-TRACE(preload_stops_where_memory_ends_and_goes_on_when_there_is_more,
+STORY(preload_stops_where_memory_ends_and_goes_on_when_there_is_more,
       "photos 20000; memory 100M; preload; read; bytes >= 99M; bytes <= 100M; "
       "shuffle 0 20000; once; bytes > 200M")
 
-TRACE(preload_helps_whoever_asked_before_it,
+STORY(preload_helps_whoever_asked_before_it,
       "shared; shuffle 0 100; runs = 0; preload; read; planned 0-20000 = 19900")
 
 /* --- shared storage -------------------------------------------------------------------------- */
@@ -898,7 +897,7 @@ TEST(the_end_of_a_long_epoch_looks_at_a_sample)
 	}
 }
 
-TRACE(where_the_kernel_keeps_all_there_is_one_epoch,
+STORY(where_the_kernel_keeps_all_there_is_one_epoch,
       "photos 2000; shuffle 0 2000; shuffle 0 2000; shuffle 0 2000; shuffle 0 2000; "
       "shuffle 0 2000; epoch = 0; twice = 0")
 
@@ -957,7 +956,7 @@ TEST_WITH(epochs, sim, validation_in_between_belongs_to_the_epoch)
 	assert_true(sim->world->hits > TRAIN * 9 / 10);
 }
 
-TRACE(what_was_preloaded_is_not_preloaded_for_the_next_epoch,
+STORY(what_was_preloaded_is_not_preloaded_for_the_next_epoch,
       "epochs; preload; read; shuffle 0 20000; shuffle 0 200; epoch = 1; active = 0; "
       "planned 10000-20000 = 0")
 
@@ -1006,7 +1005,7 @@ TEST(an_unfinished_preload_goes_on_in_the_next_epochs)
 	assert_false(sim->preload.active);
 }
 
-TRACE(files_of_leaf_pages_are_preloaded_in_long_runs,
+STORY(files_of_leaf_pages_are_preloaded_in_long_runs,
       "leaves 20000; preload; read; planned 0-20000 = 20000; runs < 156")
 
 /* What readers are done with must not make room for what nobody asks for, epoch by epoch. */
@@ -1025,7 +1024,7 @@ TEST(a_preload_that_filled_the_memory_ends_with_the_epoch)
 }
 
 /* Readers who leave the device no time for a preload have done its work by their epoch's end. */
-TRACE(an_epoch_over_all_is_the_end_of_a_preload,
+STORY(an_epoch_over_all_is_the_end_of_a_preload,
       "epochs; ratio 0; preload; shuffle 0 20000; active = 1; ratio 1; shuffle 0 20000; "
       "epoch = 1; active = 0; hits >= 12043; hits <= 13242")
 

@@ -1,20 +1,17 @@
-/* The extents in memory: cache/pool.h. Most tests are traces. In these, sizes and sums are in
- * slots, of which there are 16; "4+1" is a byte more than four, "4-1" one less.
+/* The extents in memory: cache/pool.h. Most tests are stories. In these, sizes are in slots (S), of
+ * which there are 16, and bytes.
  *
  *	add N SIZE [USE]	pinned, being filled; full N SIZE [USE]: there is no room for it
  *	keep N SIZE USE		filled, used so, and let go
- *	fill N, pin N, unpin N, touch N (both), give-up N, fail N (its last pin goes, too)
- *	ask N, ask-ahead N	for one that was not read ahead, or was
+ *	fill N, pin N, unpin N, touch N (both), give_up N, fail N (its last pin goes, too)
+ *	ask N, ask_ahead N	for one that was not read ahead, or was
  *	serve N FROM SIZE	of it, and more of it is to come; whole N FROM SIZE: that was all
  *	spend N			it was served in full
- *	limit S, epoch N
+ *	limit SIZE, epoch N
  *	has N, gone N		it is there, or not
- *	used S, held S, most S (held at most), ahead S, due S, once S, wasted SIZE, evictions N
- *	room S, no-room S
- *
- * N is a number, or several as 0..3. */
+ *	room SLOTS, no_room SLOTS */
 #include "cache/pool.h"
-#include "tests/unit/trace.h"
+#include "tests/unit/story.h"
 #include <errno.h>
 
 #define SLOTS	 16u
@@ -28,25 +25,25 @@ static struct pool_params params_of(uint32_t extent_max, enum policy_choice poli
 		.budget = BUDGET, .extent_max = extent_max, .extents = 1000, .policy = policy};
 }
 
-static struct pool *pool_of(enum policy_choice policy)
+static struct pool *the_pool;
+
+static int make_pool(void **state, enum policy_choice policy)
 {
 	const struct pool_params params = params_of(8 * SLOT_BYTES, policy);
-	struct pool *pool;
 
-	assert_int_equal(pool_new(&params, &pool), 0);
-	return pool;
+	assert_int_equal(pool_new(&params, &the_pool), 0);
+	*state = the_pool;
+	return 0;
 }
 
 static int lru(void **state)
 {
-	*state = pool_of(POLICY_LRU);
-	return 0;
+	return make_pool(state, POLICY_LRU);
 }
 
 static int pin(void **state)
 {
-	*state = pool_of(POLICY_PIN);
-	return 0;
+	return make_pool(state, POLICY_PIN);
 }
 
 static int teardown(void **state)
@@ -82,167 +79,109 @@ static void limit(struct pool *pool, uint64_t bytes)
 	pool_limited(pool, leaving);
 }
 
-/* --- traces ---------------------------------------------------------------------------------- */
+/* --- words ----------------------------------------------------------------------------------- */
 
-static uint32_t trace_size(struct trace *trace)
+NUMBER(ahead, 1 + POOL_AHEAD)
+NUMBER(due, 1 + POOL_DUE)
+NUMBER(used, 1 + POOL_USED)
+NUMBER(spent, 1 + POOL_SPENT)
+NUMBER(given, 1 + POOL_GIVEN)
+
+/* Of "add", "keep" and "full": the last number, which may be left out. */
+static enum pool_use use_of(const uint64_t *n)
 {
-	return (uint32_t)trace_sum(trace, SLOT_BYTES);
+	return n[2] ? (enum pool_use)(n[2] - 1) : POOL_USED;
 }
 
-/* The one at the end of a word may be left out. */
-static enum pool_use trace_use(struct trace *trace)
+static struct pool_extent *put(const uint64_t *n, enum pool_use use, int result)
 {
-	static const char *const uses[] = {"ahead", "due", "used", "spent", "given", NULL};
-
-	return (enum pool_use)trace_choice(trace, uses, POOL_USED);
-}
-
-/* Of a keep or an add. */
-struct addition {
-	uint32_t size;
-	enum pool_use use;
-	int result;
-	bool keeps;
-};
-
-static void add_one(struct pool *pool, uint64_t number, const struct addition *addition)
-{
-	bool spent = pool_is_spent(addition->use);
 	struct pool_extent *extent = NULL;
 
-	assert_int_equal(
-		add_at(pool, number, 0, addition->size, spent ? POOL_USED : addition->use, &extent),
-		addition->result);
-	assert_int_equal(extent != NULL, addition->result == 0);
-	if (!addition->keeps)
-		return;
+	assert_int_equal(add_at(the_pool, n[0], 0, (uint32_t)n[1], use, &extent), result);
+	assert_int_equal(extent != NULL, result == 0);
+	return extent;
+}
+
+static struct pool_extent *at(const uint64_t *n)
+{
+	struct pool_extent *extent = pool_find(the_pool, n[0]);
+
+	assert_non_null(extent);
+	return extent;
+}
+
+DOES(add, put(n, use_of(n), 0))
+DOES(full, put(n, use_of(n), -ENOBUFS))
+DOES(fill, pool_filled(at(n)))
+DOES(pin, pool_pin(the_pool, at(n)))
+DOES(unpin, pool_unpin(the_pool, at(n)))
+DOES(ask, assert_false(pool_ask(the_pool, at(n))))
+DOES(ask_ahead, assert_true(pool_ask(the_pool, at(n))))
+DOES(spend, pool_spend(the_pool, at(n), false))
+DOES(serve, assert_false(pool_serve(at(n), (uint32_t)n[1], (uint32_t)n[2])))
+DOES(whole, assert_true(pool_serve(at(n), (uint32_t)n[1], (uint32_t)n[2])))
+DOES(give_up, pool_give_up(the_pool, n[0]))
+DOES(has, at(n))
+DOES(gone, assert_null(pool_find(the_pool, n[0])))
+DOES(limit, limit(the_pool, n[0]))
+DOES(epoch, pool_epoch(the_pool, (uint32_t)n[0]))
+DOES(room, assert_true(pool_has_room(the_pool, n[0])))
+DOES(no_room, assert_false(pool_has_room(the_pool, n[0])))
+
+DO(keep)
+{
+	bool spent = pool_is_spent(use_of(n));
+	struct pool_extent *extent = put(n, spent ? POOL_USED : use_of(n), 0);
+
 	pool_filled(extent);
 	if (spent)
-		pool_spend(pool, extent, addition->use == POOL_GIVEN);
-	pool_unpin(pool, extent);
+		pool_spend(the_pool, extent, use_of(n) == POOL_GIVEN);
+	pool_unpin(the_pool, extent);
 }
 
-static void do_to(struct trace *trace, struct pool *pool, struct pool_extent *extent)
+DO(touch)
 {
-	assert_non_null(extent);
-	if (trace_is(trace, "pin") || trace_is(trace, "touch"))
-		pool_pin(pool, extent);
-	if (trace_is(trace, "ask") || trace_is(trace, "ask-ahead"))
-		assert_int_equal(pool_ask(pool, extent), trace_is(trace, "ask-ahead"));
-	if (trace_is(trace, "fill"))
-		pool_filled(extent);
-	if (trace_is(trace, "spend"))
-		pool_spend(pool, extent, false);
-	if (trace_is(trace, "fail"))
-		pool_failed(pool, extent, -EIO);
-	if (trace_is(trace, "fail") || trace_is(trace, "unpin") || trace_is(trace, "touch"))
-		pool_unpin(pool, extent);
+	do_pin(n);
+	do_unpin(n);
 }
 
-static void do_to_each(struct trace *trace, struct pool *pool)
+DO(fail)
 {
-	struct trace_range range = trace_range(trace);
+	struct pool_extent *extent = at(n);
 
-	for (uint64_t number = range.first; number <= range.last; number++) {
-		struct pool_extent *extent = pool_find(pool, number);
-
-		if (trace_is(trace, "has"))
-			assert_non_null(extent);
-		else if (trace_is(trace, "gone"))
-			assert_null(extent);
-		else if (trace_is(trace, "give-up"))
-			pool_give_up(pool, number);
-		else
-			do_to(trace, pool, extent);
-	}
+	pool_failed(the_pool, extent, -EIO);
+	pool_unpin(the_pool, extent);
 }
 
-static void add_each(struct trace *trace, struct pool *pool)
-{
-	struct addition addition = {.result = trace_is(trace, "full") ? -ENOBUFS : 0,
-				    .keeps = trace_is(trace, "keep")};
-	struct trace_range range = trace_range(trace);
+GET(used, pool_stats(the_pool).used)
+GET(held, pool_stats(the_pool).held)
+GET(ahead, pool_stats(the_pool).ahead)
+GET(due, pool_stats(the_pool).due)
+GET(wasted, pool_stats(the_pool).wasted)
+GET(evictions, pool_stats(the_pool).evictions)
+GET(once, pool_room_for_once(the_pool))
 
-	addition.size = trace_size(trace);
-	addition.use = trace_use(trace);
-	for (uint64_t number = range.first; number <= range.last; number++)
-		add_one(pool, number, &addition);
-}
+STORY_OF(pool, extents_are_found_by_number_in_any_state,
+	 "gone 7; add 7 1S; has 7; fill 7; has 7; unpin 7; has 7; gone 11")
 
-static void serve(struct trace *trace, struct pool *pool)
-{
-	struct pool_extent *extent = pool_find(pool, trace_number(trace));
-	uint32_t from = trace_size(trace);
+STORY_OF(pool, the_least_recently_used_leaves_first,
+	 "keep 0..3 4S used; touch 0; keep 10 4S used; gone 1; has 0; keep 11 8S used; gone 2..3; "
+	 "has 0; evictions = 3")
 
-	assert_int_equal(pool_serve(extent, from, trace_size(trace)), trace_is(trace, "whole"));
-}
+STORY_OF(pool, pins_hold,
+	 "keep 0 4S used; pin 0; pin 0; keep 1..99 4S used; has 0; unpin 0; keep 100..199 4S used; "
+	 "has 0; unpin 0; keep 200..202 4S used; has 0; keep 203 4S used; gone 0")
 
-static void run(struct pool *pool, const char *text)
-{
-	struct trace trace = trace_begin(text);
+/* Not evicted in vain. */
+STORY_OF(pool, where_all_is_pinned_there_is_no_room,
+	 "add 0..3 4S; fill 0; full 9 1; gone 9; unpin 0; full 9 8S; has 0; add 9 4S; gone 0")
 
-	while (trace_next(&trace)) {
-		const struct pool_stats stats = pool_stats(pool);
-		const struct trace_sum sums[] = {
-			{"used", stats.used},
-			{"held", stats.held},
-			{"ahead", stats.ahead},
-			{"due", stats.due},
-			{"wasted", stats.wasted},
-			{"once", pool_room_for_once(pool)},
-			{"evictions", stats.evictions * SLOT_BYTES},
-			{NULL, 0},
-		};
+STORY_OF(pool, room_is_what_is_free_or_on_offer,
+	 "room 16; no_room 17; add 0 4S+1; room 11; no_room 12; fill 0; no_room 12; unpin 0; "
+	 "room 16; pin 0; no_room 16")
 
-		if (trace_equals(&trace, sums, SLOT_BYTES))
-			continue;
-		if (trace_is(&trace, "add") || trace_is(&trace, "keep") || trace_is(&trace, "full"))
-			add_each(&trace, pool);
-		else if (trace_is(&trace, "serve") || trace_is(&trace, "whole"))
-			serve(&trace, pool);
-		else if (trace_is(&trace, "most"))
-			assert_true(stats.held <= trace_size(&trace));
-		else if (trace_is(&trace, "limit"))
-			limit(pool, trace_size(&trace));
-		else if (trace_is(&trace, "epoch"))
-			pool_epoch(pool, (uint32_t)trace_number(&trace));
-		else if (trace_is(&trace, "room"))
-			assert_true(pool_has_room(pool, trace_number(&trace)));
-		else if (trace_is(&trace, "no-room"))
-			assert_false(pool_has_room(pool, trace_number(&trace)));
-		else
-			do_to_each(&trace, pool);
-	}
-}
-
-#define TRACE(fixture, name, text)     \
-	TEST_WITH(fixture, pool, name) \
-	{                              \
-		run(pool, text);       \
-	}                              \
-	_Static_assert(1, "")
-
-TRACE(pool, extents_are_found_by_number_in_any_state,
-      "gone 7; add 7 1; has 7; fill 7; has 7; unpin 7; has 7; gone 11"); /* in the same bucket */
-
-TRACE(pool, the_least_recently_used_leaves_first,
-      "keep 0..3 4 used; touch 0; keep 10 4 used; gone 1; has 0;"
-      "keep 11 8 used; gone 2..3; has 0; evictions 3");
-
-TRACE(pool, pins_hold,
-      "keep 0 4 used; pin 0; pin 0; keep 1..99 4 used; has 0; unpin 0; keep 100..199 4 used; has 0;"
-      "unpin 0; keep 200..202 4 used; has 0; keep 203 4 used; gone 0");
-
-TRACE(pool, where_all_is_pinned_there_is_no_room,
-      "add 0..3 4; fill 0; full 9 0+1; gone 9;"
-      "unpin 0; full 9 8; has 0; add 9 4; gone 0"); /* not evicted in vain */
-
-TRACE(pool, room_is_what_is_free_or_on_offer,
-      "room 16; no-room 17; add 0 4+1; room 11; no-room 12; fill 0; no-room 12;"
-      "unpin 0; room 16; pin 0; no-room 16");
-
-TRACE(pool, used_is_what_extents_hold,
-      "used 0; keep 0 0+1 used; used 1; keep 1 1+1 used; used 3; add 2 16; used 16");
+STORY_OF(pool, used_is_what_extents_hold,
+	 "used = 0; keep 0 1 used; used = 1S; keep 1 1S+1 used; used = 3S; add 2 16S; used = 16S")
 
 /* --- who keeps what was served --------------------------------------------------------------- */
 
@@ -250,60 +189,63 @@ TEST_WITH(pins, pool, what_the_kernel_keeps_is_used_again_before_the_pool_grows)
 {
 	struct iovec before[IOV_ROOM], after[IOV_ROOM];
 
-	run(pool, "keep 0 4 used; keep 1 4 given");
+	story_play("keep 0 4S used; keep 1 4S given");
 	assert_int_equal(pool_iov(pool, pool_find(pool, 1), 0, FOUR, before), 1);
 	/* Half of the arena was never used, yet 2 takes over what 1 had. */
-	run(pool, "keep 2 4 used");
+	story_play("keep 2 4S used");
 	assert_int_equal(pool_iov(pool, pool_find(pool, 2), 0, FOUR, after), 1);
 	assert_ptr_equal(before[0].iov_base, after[0].iov_base);
 	/* What is only used stays, and the arena grows. The kernel has what left: no loss. */
-	run(pool, "gone 1; used 8; held 8; keep 3 4 used; has 0; used 12; evictions 0");
+	story_play(
+		"gone 1; used = 8S; held = 8S; keep 3 4S used; has 0; used = 12S; evictions = 0");
 }
 
-TRACE(pins, an_endless_scan_that_the_kernel_keeps_needs_little_memory,
-      "keep 0..99 3+1 given; keep 100..199 0+1 given; keep 200..299 2+1 given; most 8");
+STORY_OF(pins, an_endless_scan_that_the_kernel_keeps_needs_little_memory,
+	 "keep 0..99 3S+1 given; keep 100..199 1 given; keep 200..299 2S+1 given; held <= 8S")
 
 /* The latest leaves: the others were there before it. */
-TRACE(pins, where_the_pool_keeps_it_grows_before_anything_leaves,
-      "keep 0..3 4 spent; has 0..3; held 16; keep 4 4 spent; used 16; gone 3; evictions 1");
+STORY_OF(pins, where_the_pool_keeps_it_grows_before_anything_leaves,
+	 "keep 0..3 4S spent; has 0..3; held = 16S; keep 4 4S spent; used = 16S; gone 3; "
+	 "evictions = 1")
 
-TRACE(pins, what_the_kernel_keeps_leaves_before_what_the_pool_keeps,
-      "keep 0 4 spent; keep 1 4 given; keep 2 4 spent; gone 1; keep 3 4 given;"
-      "keep 4 4 spent; keep 5 4 spent; evictions 0; has 0; gone 1; has 2; gone 3; has 4..5");
+STORY_OF(pins, what_the_kernel_keeps_leaves_before_what_the_pool_keeps,
+	 "keep 0 4S spent; keep 1 4S given; keep 2 4S spent; gone 1; keep 3 4S given; "
+	 "keep 4 4S spent; keep 5 4S spent; evictions = 0; has 0; gone 1; has 2; gone 3; has 4..5")
 
 /* Whoever asks for it nevertheless, the kernel has let go of it. */
-TRACE(pins, what_was_given_and_is_asked_for_again_is_used,
-      "keep 0 4 given; once 16; epoch 1; once 16; pin 0; ask 0; spend 0; unpin 0; epoch 2; once "
-      "12");
+STORY_OF(pins, what_was_given_and_is_asked_for_again_is_used,
+	 "keep 0 4S given; once = 16S; epoch 1; once = 16S; pin 0; ask 0; spend 0; unpin 0; "
+	 "epoch 2; once = 12S")
 
 /* Of 0 and 3, 0 is needed sooner. */
-TRACE(pins, what_is_still_wanted_leaves_last,
-      "keep 0 4 ahead; keep 1 4 used; keep 2 4 spent; keep 3 4 ahead; keep 4 4 used; gone 2;"
-      "keep 5 4 used; gone 3; wasted 4; has 1");
+STORY_OF(pins, what_is_still_wanted_leaves_last,
+	 "keep 0 4S ahead; keep 1 4S used; keep 2 4S spent; keep 3 4S ahead; keep 4 4S used; "
+	 "gone 2; keep 5 4S used; gone 3; wasted = 4S; has 1")
 
 /* The oldest is needed soonest. */
-TRACE(pins, of_what_was_read_ahead_the_latest_leaves_first,
-      "keep 0..1 4 due; keep 2..3 4 ahead; add 10 4; gone 3; add 11 4; gone 2; add 12 4; gone 1; "
-      "has 0");
+STORY_OF(pins, of_what_was_read_ahead_the_latest_leaves_first,
+	 "keep 0..1 4S due; keep 2..3 4S ahead; add 10 4S; gone 3; add 11 4S; gone 2; add 12 4S; "
+	 "gone 1; has 0")
 TEST_AGAIN(pool, of_what_was_read_ahead_the_latest_leaves_first);
 
-TRACE(pins, what_is_hoped_for_gives_way_to_what_is_known_to_come,
-      "keep 0..3 4 ahead; full 4 4 ahead; keep 4..7 4 due; wasted 16; due 16;"
-      "full 8 4 ahead; full 8 4 due; keep 8 4 used; due 12; ahead 12");
+STORY_OF(pins, what_is_hoped_for_gives_way_to_what_is_known_to_come,
+	 "keep 0..3 4S ahead; full 4 4S ahead; keep 4..7 4S due; wasted = 16S; due = 16S; "
+	 "full 8 4S ahead; full 8 4S due; keep 8 4S used; due = 12S; ahead = 12S")
 
-TRACE(pins, a_spent_one_that_is_read_again_does_not_leave,
-      "keep 0 4 spent; pin 0; keep 1 12 used; keep 2 4 used; gone 1; has 0");
+STORY_OF(pins, a_spent_one_that_is_read_again_does_not_leave,
+	 "keep 0 4S spent; pin 0; keep 1 12S used; keep 2 4S used; gone 1; has 0")
 
 /* --- room for what everything is read once for ----------------------------------------------- */
 
-TRACE(pins, room_for_once_is_all_but_what_this_epoch_may_still_want,
-      "once 16; keep 0 4 ahead; once 12; keep 1 4 spent; once 12; keep 2 1 used; once 11;"
-      "add 3 1; once 10; fill 3; spend 3; once 10; unpin 3; once 11"); /* pinned until then */
+/* Pinned until then. */
+STORY_OF(pins, room_for_once_is_all_but_what_this_epoch_may_still_want,
+	 "once = 16S; keep 0 4S ahead; once = 12S; keep 1 4S spent; once = 12S; keep 2 1S used; "
+	 "once = 11S; add 3 1S; once = 10S; fill 3; spend 3; once = 10S; unpin 3; once = 11S")
 
 /* Of the second reading it is served nothing at first; and it comes in two requests. */
-TRACE(pins, what_is_asked_for_anew_is_wanted_again,
-      "keep 0 4 spent; whole 0 0 4; pin 0; ask 0; serve 0 0 2; ask 0; whole 0 2 2; unpin 0; once "
-      "12");
+STORY_OF(pins, what_is_asked_for_anew_is_wanted_again,
+	 "keep 0 4S spent; whole 0 0 4S; pin 0; ask 0; serve 0 0 2S; ask 0; whole 0 2S 2S; "
+	 "unpin 0; once = 12S")
 
 /* Readers of the same beginning have not seen the end. A part of a page does not count. */
 TEST_WITH(pins, pool, only_ranges_make_a_whole)
@@ -319,38 +261,39 @@ TEST_WITH(pins, pool, only_ranges_make_a_whole)
 }
 
 /* One that is touched is not read to its end. The latest spent one leaves first. */
-TRACE(pins, a_new_epoch_may_want_all_that_the_last_one_was_done_with,
-      "keep 0..1 4 spent; epoch 0; once 16; epoch 1; once 8; touch 0; once 8;"
-      "pin 0; spend 0; unpin 0; once 12; add 2 12; has 1; once 0");
+STORY_OF(pins, a_new_epoch_may_want_all_that_the_last_one_was_done_with,
+	 "keep 0..1 4S spent; epoch 0; once = 16S; epoch 1; once = 8S; touch 0; once = 8S; pin 0; "
+	 "spend 0; unpin 0; once = 12S; add 2 12S; has 1; once = 0")
 
-TRACE(pins, one_that_two_read_is_passed_when_both_let_go,
-      "keep 0 4 used; pin 0; pin 0; spend 0; unpin 0; once 12; unpin 0; once 16;"
-      "touch 0; touch 0; once 16");
+STORY_OF(pins, one_that_two_read_is_passed_when_both_let_go,
+	 "keep 0 4S used; pin 0; pin 0; spend 0; unpin 0; once = 12S; unpin 0; once = 16S; "
+	 "touch 0; touch 0; once = 16S")
 
 /* --- limits ---------------------------------------------------------------------------------- */
 
 TEST_OF(pool, a_lower_limit_gives_memory_back_and_is_kept)
 {
-	run(pool, "keep 0..3 4 used; held 16; limit 8; used 8; held 8; gone 1; has 2");
+	story_play("keep 0..3 4S used; held = 16S; limit 8S; used = 8S; held = 8S; gone 1; has 2");
 	assert_int_equal(pool_stats(pool).limit, 2 * FOUR);
 	for (int i = 0; i < 5; i++)
-		run(pool,
-		    "keep 10 4 used; most 8; keep 11 4 spent; most 8; keep 12 8 used; most 8");
-	run(pool, "no-room 9; room 8");
+		story_play(
+			"keep 10 4S used; held <= 8S; keep 11 4S spent; held <= 8S; "
+			"keep 12 8S used; held <= 8S");
+	story_play("no_room 9; room 8");
 	assert_int_equal(pool_stats(pool).budget, BUDGET);
 }
 
-TRACE(pool, a_lower_limit_takes_what_is_free_first,
-      "add 9 8; keep 0 8 used; fail 9; held 16; limit 8; held 8; has 0");
+STORY_OF(pool, a_lower_limit_takes_what_is_free_first,
+	 "add 9 8S; keep 0 8S used; fail 9; held = 16S; limit 8S; held = 8S; has 0")
 
 /* The memory is taken when it is needed. */
-TRACE(pins, a_limit_that_is_raised_again_lets_the_pool_grow,
-      "keep 0..3 4 spent; limit 4; once 4; limit 1600; held 4; keep 10..12 4 used;"
-      "used 16; held 16; has 10..12; no-room 17");
+STORY_OF(pins, a_limit_that_is_raised_again_lets_the_pool_grow,
+	 "keep 0..3 4S spent; limit 4S; once = 4S; limit 1600S; held = 4S; keep 10..12 4S used; "
+	 "used = 16S; held = 16S; has 10..12; no_room 17")
 
-TRACE(pool, a_limit_waits_for_what_is_pinned,
-      "add 0 8; fill 0; keep 1 8 used; limit 4; gone 1; used 8; held 8; once 0; no-room 1;"
-      "full 2 0+1; unpin 0; room 4; keep 2 0+1 used; used 1; limit 4; held 4");
+STORY_OF(pool, a_limit_waits_for_what_is_pinned,
+	 "add 0 8S; fill 0; keep 1 8S used; limit 4S; gone 1; used = 8S; held = 8S; once = 0; "
+	 "no_room 1; full 2 1; unpin 0; room 4; keep 2 1 used; used = 1S; limit 4S; held = 4S")
 
 /* --- failures -------------------------------------------------------------------------------- */
 
@@ -371,37 +314,39 @@ TEST_OF(pool, a_failed_extent_is_out_of_sight_and_goes_with_its_last_pin)
 	pool_failed(pool, failed, -EIO);
 	assert_int_equal(failed->state, POOL_FAILED);
 	assert_int_equal(failed->error, -EIO);
-	run(pool, "gone 5; add 5 4; used 8"); /* the next reader tries again, beside it */
+	story_play("gone 5; add 5 4S; used = 8S"); /* the next reader tries again, beside it */
 	pool_unpin(pool, failed);
 	assert_int_equal(failed->state, POOL_FAILED); /* one pin is left */
-	run(pool, "used 8");
+	story_play("used = 8S");
 	pool_unpin(pool, failed);
-	run(pool, "used 4; has 5; evictions 0");
+	story_play("used = 4S; has 5; evictions = 0");
 }
 
 /* What the kernel keeps is no loss. */
-TRACE(pins, what_was_read_ahead_in_vain_is_counted,
-      "keep 0 4-1 ahead; keep 1 4 given; keep 2 8 used; add 3 16; wasted 4-1; evictions 2");
+STORY_OF(pins, what_was_read_ahead_in_vain_is_counted,
+	 "keep 0 3S+16383 ahead; keep 1 4S given; keep 2 8S used; add 3 16S; wasted = 3S+16383; "
+	 "evictions = 2")
 
 /* What is still read is left alone. */
-TRACE(pins, what_was_read_ahead_and_is_given_up_makes_room,
-      "keep 0 4 due; keep 1 4 used; add 2 1 due; give-up 0..3; wasted 4; due 1; has 0; fail 2");
+STORY_OF(pins, what_was_read_ahead_and_is_given_up_makes_room,
+	 "keep 0 4S due; keep 1 4S used; add 2 1S due; give_up 0..3; wasted = 4S; due = 1S; has 0; "
+	 "fail 2")
 
 /* Somebody asked for the other one. */
-TRACE(pool, what_was_read_ahead_and_failed_is_wasted_too,
-      "add 0 1 ahead; fail 0; wasted 1; add 1 1; fail 1; wasted 1");
+STORY_OF(pool, what_was_read_ahead_and_failed_is_wasted_too,
+	 "add 0 1S ahead; fail 0; wasted = 1S; add 1 1S; fail 1; wasted = 1S")
 
-TRACE(pool, what_is_ahead_is_counted_in_memory_until_somebody_asks,
-      "add 0 0+1 ahead; add 1 1+1 ahead; add 2 4 ahead; ahead 7; ask-ahead 0; ask 0; ahead 6;"
-      "fail 1; ahead 4; fill 2; unpin 2; add 3 12; ahead 0");
+STORY_OF(pool, what_is_ahead_is_counted_in_memory_until_somebody_asks,
+	 "add 0 1 ahead; add 1 1S+1 ahead; add 2 4S ahead; ahead = 7S; ask_ahead 0; ask 0; "
+	 "ahead = 6S; fail 1; ahead = 4S; fill 2; unpin 2; add 3 12S; ahead = 0")
 
 /* A job that was read ahead for has ended; others miss twice as much as there is memory. */
-TRACE(pins, what_was_read_ahead_for_nobody_makes_room,
-      "keep 0..2 4 ahead; keep 10..17 4 spent; ahead 12; once 4;"
-      "keep 20 4 spent; ahead 0; once 16; wasted 12");
+STORY_OF(pins, what_was_read_ahead_for_nobody_makes_room,
+	 "keep 0..2 4S ahead; keep 10..17 4S spent; ahead = 12S; once = 4S; keep 20 4S spent; "
+	 "ahead = 0; once = 16S; wasted = 12S")
 
-TRACE(pins, what_is_asked_for_now_and_then_is_not_given_up,
-      "keep 0..2 4 ahead; keep 10..15 4 spent; ask-ahead 0; keep 16..21 4 spent; ahead 8");
+STORY_OF(pins, what_is_asked_for_now_and_then_is_not_given_up,
+	 "keep 0..2 4S ahead; keep 10..15 4S spent; ask_ahead 0; keep 16..21 4S spent; ahead = 8S")
 
 /* --- where the bytes are --------------------------------------------------------------------- */
 
@@ -426,14 +371,14 @@ TEST_OF(pool, pieces_that_are_neighbours_are_joined)
 	assert_int_equal(pool_iov(pool, extent, 0, 0, iov), 0);
 }
 
-#define HOLES "add 0..15 1; fail 0; fail 2; fail 4; fail 6; fail 8; fail 10; fail 12; fail 14"
+#define HOLES "add 0..15 1S; fail 0; fail 2; fail 4; fail 6; fail 8; fail 10; fail 12; fail 14"
 
 TEST_OF(pool, pieces_that_lie_apart_stay_apart)
 {
 	struct pool_extent *extent;
 	struct iovec iov[IOV_ROOM];
 
-	run(pool, HOLES);
+	story_play(HOLES);
 	extent = add(pool, 100, FOUR - 1);
 	assert_int_equal(pool_iov(pool, extent, 0, extent->is.size, iov), 4);
 	assert_int_equal(iov[3].iov_len, SLOT_BYTES - 1);
@@ -455,7 +400,7 @@ TEST_OF(pool, what_lies_before_an_extent_takes_memory_too)
 		assert_int_equal(pool_add(pool, &place, POOL_USED, &extent), 0);
 		assert_int_equal(extent->slot_count, pool_slots(&place));
 	}
-	run(pool, "used 8");
+	story_play("used = 8S");
 }
 
 /* All pages of the extent, scattered over slots, and its bytes within them: it begins with the page
@@ -467,7 +412,7 @@ TEST_OF(pool, pages_and_bytes_are_the_same_memory)
 	struct pool_extent *extent;
 	int count;
 
-	run(pool, HOLES);
+	story_play(HOLES);
 	assert_int_equal(add_at(pool, 100, 77 * CACHE_PAGE + 200, size, POOL_USED, &extent), 0);
 	count = pool_iov_pages(pool, extent, 0, 5 * SLOT_BYTES, pages);
 	assert_int_equal(count, 5);

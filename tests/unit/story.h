@@ -27,36 +27,36 @@ static size_t story_count;   /* of words */
 static unsigned story_given; /* arguments of the sentence, */
 static uint64_t story_nth;   /* and of its range, which this is */
 
-#define WORD(kind, verb, ...)                                                   \
-	__attribute__((constructor)) static void word_##kind##_##verb(void)     \
-	{                                                                       \
-		assert_true(story_count < 96);                                  \
-		story_words[story_count++] = (struct word){#verb, __VA_ARGS__}; \
-	}                                                                       \
+#define WORD(kind, verb, text, ...)                                            \
+	__attribute__((constructor)) static void word_##kind##_##verb(void)    \
+	{                                                                      \
+		assert_true(story_count < 96);                                 \
+		story_words[story_count++] = (struct word){text, __VA_ARGS__}; \
+	}                                                                      \
 	_Static_assert(1, "")
 
 /* A verb, which is followed by what it does with the numbers n[]; the same in one expression; one
  * with a word in place of numbers; a value; a name of a number. */
 #define DO(verb)                                 \
 	static void do_##verb(const uint64_t *); \
-	WORD(do, verb, .act = do_##verb);        \
+	WORD(do, verb, #verb, .act = do_##verb); \
 	static void do_##verb(__attribute__((unused)) const uint64_t *n)
 #define DOES(verb, expression) \
 	DO(verb)               \
 	{                      \
 		expression;    \
 	}
-#define TELL(verb)                             \
-	static void tell_##verb(const char *); \
-	WORD(tell, verb, .tell = tell_##verb); \
+#define TELL(verb)                                    \
+	static void tell_##verb(const char *);        \
+	WORD(tell, verb, #verb, .tell = tell_##verb); \
 	static void tell_##verb(const char *text)
 #define GET(verb, expression)                                                 \
 	static uint64_t get_##verb(__attribute__((unused)) const uint64_t *n) \
 	{                                                                     \
 		return expression;                                            \
 	}                                                                     \
-	WORD(get, verb, .value = get_##verb);
-#define NUMBER(verb, is) WORD(number, verb, .number = (uint64_t)(is));
+	WORD(get, verb, #verb, .value = get_##verb);
+#define NUMBER(verb, is) WORD(number, verb, #verb, .number = (uint64_t)(is));
 
 /* The word at *at, of which it is a name of a number or not; NULL: there is none. */
 static inline const struct word *story_word(const char **at, bool is_number)

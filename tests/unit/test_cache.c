@@ -1,5 +1,5 @@
 /* Requests: who waits for what, and who is answered with what: cache/cache.h. What is read ahead
- * of them is test_ahead.c's, and how a fill lays its bytes test_fill.c's. Where a test is a trace:
+ * of them is test_ahead.c's, and how a fill lays its bytes test_fill.c's. In stories:
  *
  *	lay N SIZE			so many extents, one after the other
  *	share SIZE			that the kernel keeps; before the start
@@ -11,25 +11,86 @@
  *	killed C E			the same, and whoever asks is gone
  *	answers N			waits for so many
  *	right C, refused C ERROR, none C	what came, once; nothing came
- *	cancel C, in-vain C		it is taken back, or cannot be
- *	give-up SECONDS N		those that wait so long are, so many
+ *	cancel C, in_vain C		it is taken back, or cannot be
+ *	give_up SECONDS N		those that wait so long are, so many
  *	read E [FROM SIZE], whole E	asks and waits for right bytes; and until it is let go
  *	fails E ERROR			asks, and it does
  *	hold H E, let H			a reader that takes long to take its answer
  *	bad E, good E, stale, fresh	the check refuses it; the file has changed
  *	kept E, lost E			readers keep the file
  *	told E N			the kernel is told so often to drop it: waits for that
- *	failed E N, may-drop E, stays E
- *	parked N ..			what the stats have: see is_sum()
- *
- * C and E may be several, as 0..3; sizes may be in K and M. */
+ *	failed E N, may_drop E, stays E */
 #include "base/clock.h"
 #include "cache/ahead.h"
 #include "tests/unit/cache_fixture.h"
-#include "tests/unit/trace.h"
+#include "tests/unit/story.h"
 
-/* --- traces ------------------------------------------------------------------------------------
- */
+/* --- words ----------------------------------------------------------------------------------- */
+
+NUMBER(EINTR, -EINTR)
+NUMBER(ESTALE, -ESTALE)
+NUMBER(EBADMSG, -EBADMSG)
+NUMBER(ENODATA, -ENODATA)
+NUMBER(ETIMEDOUT, -ETIMEDOUT)
+
+static struct cache_stats stats_now(void)
+{
+	return ways.world->cache ? stats_of(ways.world) : (struct cache_stats){0};
+}
+
+GET(hits, stats_now().hits)
+GET(misses, stats_now().misses)
+GET(touched, stats_now().hits + stats_now().misses)
+GET(reads, stats_now().device_reads)
+GET(served, stats_now().served_bytes)
+GET(distinct, stats_now().distinct_bytes)
+GET(evictions, stats_now().evictions)
+GET(bad_extents, stats_now().bad_extents)
+GET(waited, stats_now().wait_reads)
+GET(parked, stats_now().parked)
+GET(given_up, stats_now().given_up)
+GET(resident, stats_now().resident)
+GET(resident_limit, stats_now().resident_limit)
+GET(used, stats_now().used)
+GET(issued, stats_now().prefetch_issued)
+
+DO(lay)
+{
+	for (uint64_t i = 0; i < n[0]; i++)
+		lay(ways.world, 0, n[1]);
+}
+
+static void start_after_laying(unsigned threads, uint64_t readahead, bool slow)
+{
+	struct world *w = ways.world;
+
+	if (!w->image)
+		write_file(w);
+	w->slow = w->closed = slow;
+	start(w, readahead, threads);
+}
+
+DOES(share, ways.world->share = n[0])
+DOES(start, start_after_laying((unsigned)n[0], n[1], false))
+DOES(shut, start_after_laying((unsigned)n[0], 0, true))
+DOES(stop, cache_stop(ways.world->cache))
+DOES(cut, assert_int_equal(ftruncate(ways.world->fd, (off_t)n[0]), 0))
+DOES(slow, ways.world->slow = true)
+DOES(patient, ways.world->patient = true)
+DOES(open, set_gate(ways.world, false))
+DOES(close, set_gate(ways.world, true))
+DOES(gate, wait_at_gate(ways.world, (unsigned)n[0]))
+DOES(answers, wait_answers(ways.world, (unsigned)n[0]))
+DOES(stale, ways.world->stale = true)
+DOES(fresh, ways.world->stale = false)
+DOES(give_up, assert_int_equal(cache_give_up(ways.world->cache, n[0] * CLOCK_SECOND), n[1]))
+DOES(hold, hold(&ways.world->holders[n[0]], ways.world, n[1]))
+DOES(let, let_go_of(&ways.world->holders[n[0]]))
+
+static struct call *call_of(const uint64_t *n)
+{
+	return &ways.world->calls[n[0]];
+}
 
 static bool is_killed(void *arg)
 {
@@ -37,16 +98,39 @@ static bool is_killed(void *arg)
 	return true;
 }
 
-static void ask_killed(struct world *w, struct call *call, uint64_t extent)
+/* Each of a range asks for the next extent. */
+DO(ask)
 {
-	struct cache_request request = {.extent = extent,
-					.size = w->sizes[extent],
+	uint64_t extent = n[1] + story_nth, size = ways.world->sizes[extent];
+
+	ask(call_of(n), ways.world, extent, (uint32_t)n[2],
+	    (uint32_t)(story_given > 2 ? n[3] : size));
+}
+
+DO(killed)
+{
+	struct call *call = call_of(n);
+	struct cache_request request = {.extent = n[1],
+					.size = ways.world->sizes[n[1]],
 					.done = on_done,
 					.gone = is_killed,
 					.arg = call};
 
-	*call = (struct call){.world = w, .extent = extent, .size = w->sizes[extent]};
-	cache_read(w->cache, &request);
+	*call = (struct call){.world = ways.world, .extent = n[1], .size = request.size};
+	cache_read(ways.world->cache, &request);
+}
+
+DOES(right, assert_right(call_of(n)))
+DOES(refused, assert_refused(call_of(n), (int)n[1]))
+DOES(none, assert_int_equal(call_of(n)->done, 0))
+DOES(cancel, assert_true(cache_cancel(ways.world->cache, call_of(n))))
+DOES(in_vain, assert_false(cache_cancel(ways.world->cache, call_of(n))))
+
+DO(read)
+{
+	uint64_t size = story_given > 1 ? n[2] : ways.world->sizes[n[0]];
+
+	read_right(ways.world, n[0], (uint32_t)n[1], (uint32_t)size);
 }
 
 static void read_whole(struct world *w, uint64_t extent)
@@ -55,192 +139,18 @@ static void read_whole(struct world *w, uint64_t extent)
 	assert_true(poll_until(is_let_go(w, extent)));
 }
 
-static int trace_error(struct trace *trace)
-{
-	static const char *const names[] = {"EINTR",	 "ESTALE",    "EBADMSG", "ENODATA",
-					    "ETIMEDOUT", "ECANCELED", NULL};
-	static const int errors[] = {EINTR, ESTALE, EBADMSG, ENODATA, ETIMEDOUT, ECANCELED};
+DOES(whole, read_whole(ways.world, n[0]))
+DOES(fails, read_refused(ways.world, n[0], (int)n[1]))
+DOES(bad, ways.world->bad[n[0]] = true)
+DOES(good, ways.world->bad[n[0]] = false)
+DOES(kept, cache_kept(ways.world->cache, n[0], true))
+DOES(lost, cache_kept(ways.world->cache, n[0], false))
+DOES(told, assert_true(poll_until(ways.world->told[n[0]] == n[1])))
+DOES(failed, assert_int_equal(ways.world->failed[n[0]], n[1]))
+DOES(may_drop, assert_true(poll_until(cache_may_drop(ways.world->cache, n[0]))))
+DOES(stays, assert_false(cache_may_drop(ways.world->cache, n[0])))
 
-	return -errors[trace_choice(trace, names, 0)];
-}
-
-static bool is_sum(struct trace *trace, struct world *w)
-{
-	struct cache_stats stats = {0};
-
-	if (w->cache)
-		cache_stats(w->cache, &stats);
-	return trace_equals(trace,
-			    (const struct trace_sum[]){{"hits", stats.hits},
-						       {"misses", stats.misses},
-						       {"touched", stats.hits + stats.misses},
-						       {"reads", stats.device_reads},
-						       {"served", stats.served_bytes},
-						       {"distinct", stats.distinct_bytes},
-						       {"evictions", stats.evictions},
-						       {"bad-extents", stats.bad_extents},
-						       {"waited", stats.wait_reads},
-						       {"parked", stats.parked},
-						       {"given-up", stats.given_up},
-						       {"resident", stats.resident},
-						       {"resident-limit", stats.resident_limit},
-						       {"used", stats.used},
-						       {"issued", stats.prefetch_issued},
-						       {NULL, 0}},
-			    1);
-}
-
-static bool do_life(struct trace *trace, struct world *w)
-{
-	struct cache_params params;
-	uint64_t count;
-
-	if (trace_is(trace, "lay")) {
-		count = trace_number(trace);
-		for (uint64_t size = trace_number(trace); count > 0; count--)
-			lay(w, 0, size);
-	} else if (trace_is(trace, "share")) {
-		w->share = trace_number(trace);
-	} else if (trace_is(trace, "start") || trace_is(trace, "shut")) {
-		if (!w->image)
-			write_file(w);
-		w->slow = w->closed = trace_is(trace, "shut");
-		params = params_of(w, 0, (unsigned)trace_number(trace));
-		if (!w->closed)
-			params.readahead = trace_number(trace);
-		start_with(w, &params);
-	} else if (trace_is(trace, "stop")) {
-		cache_stop(w->cache);
-	} else if (trace_is(trace, "cut")) {
-		assert_int_equal(ftruncate(w->fd, (off_t)trace_number(trace)), 0);
-	} else if (trace_is(trace, "slow")) {
-		w->slow = true;
-	} else if (trace_is(trace, "patient")) {
-		w->patient = true;
-	} else if (trace_is(trace, "open") || trace_is(trace, "close")) {
-		set_gate(w, trace_is(trace, "close"));
-	} else if (trace_is(trace, "gate")) {
-		wait_at_gate(w, (unsigned)trace_number(trace));
-	} else if (trace_is(trace, "answers")) {
-		wait_answers(w, (unsigned)trace_number(trace));
-	} else if (trace_is(trace, "stale") || trace_is(trace, "fresh")) {
-		w->stale = trace_is(trace, "stale");
-	} else if (trace_is(trace, "give-up")) {
-		count = trace_number(trace) * CLOCK_SECOND;
-		assert_int_equal(cache_give_up(w->cache, count), trace_number(trace));
-	} else if (trace_is(trace, "hold")) {
-		count = trace_number(trace);
-		hold(&w->holders[count], w, trace_number(trace));
-	} else if (trace_is(trace, "let")) {
-		let_go_of(&w->holders[trace_number(trace)]);
-	} else {
-		return false;
-	}
-	return true;
-}
-
-/* Calls: each of a range asks for the next extent. */
-static bool do_calls(struct trace *trace, struct world *w)
-{
-	bool asks = trace_is(trace, "ask") || trace_is(trace, "killed"), more;
-	bool refused = trace_is(trace, "refused"), cancels = trace_is(trace, "cancel");
-	uint64_t extent = 0, from = 0, size = 0;
-	struct trace_range calls;
-	int error = 0;
-
-	if (!asks && !refused && !cancels && !trace_is(trace, "in-vain") &&
-	    !trace_is(trace, "right") && !trace_is(trace, "none"))
-		return false;
-	calls = trace_range(trace);
-	if (asks)
-		extent = trace_number(trace);
-	more = trace_more(trace);
-	if (asks && more) {
-		from = trace_number(trace);
-		size = trace_number(trace);
-	}
-	if (refused)
-		error = trace_error(trace);
-	for (uint64_t i = calls.first; i <= calls.last; i++, extent++) {
-		struct call *call = &w->calls[i];
-
-		if (trace_is(trace, "killed"))
-			ask_killed(w, call, extent);
-		else if (asks)
-			ask(call, w, extent, (uint32_t)from,
-			    (uint32_t)(more ? size : w->sizes[extent]));
-		else if (refused)
-			assert_refused(call, error);
-		else if (trace_is(trace, "right"))
-			assert_right(call);
-		else if (trace_is(trace, "none"))
-			assert_int_equal(call->done, 0);
-		else
-			assert_int_equal(cache_cancel(w->cache, call), cancels);
-	}
-	return true;
-}
-
-static void do_extent(struct trace *trace, struct world *w, uint64_t e, uint64_t number)
-{
-	if (trace_is(trace, "whole"))
-		read_whole(w, e);
-	else if (trace_is(trace, "bad") || trace_is(trace, "good"))
-		w->bad[e] = trace_is(trace, "bad");
-	else if (trace_is(trace, "kept") || trace_is(trace, "lost"))
-		cache_kept(w->cache, e, trace_is(trace, "kept"));
-	else if (trace_is(trace, "told"))
-		assert_true(poll_until(w->told[e] == number));
-	else if (trace_is(trace, "failed"))
-		assert_int_equal(w->failed[e], number);
-	else if (trace_is(trace, "may-drop"))
-		assert_true(poll_until(cache_may_drop(w->cache, e)));
-	else if (trace_is(trace, "stays"))
-		assert_false(cache_may_drop(w->cache, e));
-	else
-		trace_fail(trace, "'%s' is unknown", trace->verb);
-}
-
-static void do_extents(struct trace *trace, struct world *w)
-{
-	bool reads = trace_is(trace, "read"), fails = trace_is(trace, "fails"), part;
-	bool counts = trace_is(trace, "told") || trace_is(trace, "failed");
-	struct trace_range extents = trace_range(trace);
-	uint64_t from = 0, size = 0;
-	int error = fails ? trace_error(trace) : 0;
-
-	part = reads && trace_more(trace);
-	if (part || counts)
-		from = trace_number(trace);
-	if (part)
-		size = trace_number(trace);
-	for (uint64_t e = extents.first; e <= extents.last; e++) {
-		if (fails)
-			read_refused(w, e, error);
-		else if (reads)
-			read_right(w, e, (uint32_t)from, (uint32_t)(part ? size : w->sizes[e]));
-		else
-			do_extent(trace, w, e, from);
-	}
-}
-
-static void run(struct world *w, const char *text)
-{
-	struct trace trace = trace_begin(text);
-
-	while (trace_next(&trace))
-		if (!is_sum(&trace, w) && !do_life(&trace, w) && !do_calls(&trace, w))
-			do_extents(&trace, w);
-}
-
-#define TRACE(name, text)     \
-	TEST_OF(w, name)      \
-	{                     \
-		run(w, text); \
-	}                     \
-	_Static_assert(1, "")
-
-/* --- life ---------------------------------------------------------------------------------------
+/* --- life ----------------------------------------------------------------------------------------
  */
 
 TEST_OF(w, a_budget_that_is_too_small_is_refused)
@@ -265,7 +175,7 @@ TEST_OF(w, a_cache_that_never_started_can_be_freed)
 	assert_int_equal(stats_of(w).budget, CACHE_BUDGET_MIN);
 }
 
-/* --- bytes --------------------------------------------------------------------------------------
+/* --- bytes ---------------------------------------------------------------------------------------
  */
 
 /* In the order of the file, then back, a part of each. */
@@ -312,46 +222,34 @@ static void read_in_all_ways(struct world *w, void read(struct world *w))
 	}
 }
 
-TEST_OF(w, a_scan_gets_its_bytes_in_every_way)
+TEST_OF(w, a_scan_and_a_shuffled_reader_get_their_bytes_in_every_way)
 {
 	lay_mixed(w, 12 * MIB);
 	read_in_all_ways(w, read_there_and_back);
-}
-
-TEST_OF(w, a_shuffled_reader_gets_its_bytes_in_every_way)
-{
-	lay_mixed(w, 12 * MIB);
 	read_in_all_ways(w, read_shuffled);
-}
-
-TEST_OF(w, tiny_files_are_read_in_every_way)
-{
-	for (unsigned i = 0; i < 2000 / SLOWER; i++)
-		lay(w, i % 5 ? 0 : random_below(1000), 1 + random_below(700));
-	write_file(w);
-	read_in_all_ways(w, read_shuffled);
-	read_in_all_ways(w, read_there_and_back);
 }
 
 /* A byte of the first and of the third; to the very end; not a byte of the next. */
-TRACE(requests_span_two_and_three_extents,
-      "lay 4 1M; lay 1 1000; start 2 0; read 0 1M-1 2; read 0 1M-1 1M+2; read 1 0 3M;"
-      "read 2 5 2M+995; read 3 1M-70000 70999; read 3 1M-1 1; touched 14");
+STORY_OF(w, requests_span_two_and_three_extents,
+	 "lay 4 1M; lay 1 1000; start 2 0; read 0 1048575 2; read 0 1048575 1M+2; read 1 0 3M; "
+	 "read 2 5 2M+995; read 3 978576 70999; read 3 1048575 1; touched = 14")
 
-TRACE(a_request_for_nothing_is_answered, "lay 2 100; start 1 0; read 1 0 0");
+STORY_OF(w, a_request_for_nothing_is_answered, "lay 2 100; start 1 0; read 1 0 0")
 
 /* --- sharing and counting ------------------------------------------------------------------- */
 
-TRACE(several_waiters_share_one_read,
-      "lay 4 100000; shut 4; ask 0 2 0 5000; ask 1 2 1000 5000; ask 2 2 2000 5000; ask 3 2 9000 1;"
-      "gate 1; none 0..3; open; answers 4; stop; right 0..3; reads 1; misses 4; waited 4");
+STORY_OF(w, several_waiters_share_one_read,
+	 "lay 4 100000; shut 4; ask 0 2 0 5000; ask 1 2 1000 5000; ask 2 2 2000 5000; "
+	 "ask 3 2 9000 1; gate 1; none 0..3; open; answers 4; stop; right 0..3; reads = 1; "
+	 "misses = 4; waited = 4")
 
-TRACE(who_may_wait_reads_in_its_own_thread,
-      "lay 2 100000; start 2 0; slow; patient; ask 0 0; right 0; ask 1 1; right 1; stop; reads 2");
+STORY_OF(w, who_may_wait_reads_in_its_own_thread,
+	 "lay 2 100000; start 2 0; slow; patient; ask 0 0; right 0; ask 1 1; right 1; stop; "
+	 "reads = 2")
 
-TRACE(who_may_wait_does_not_where_another_read_is_under_way,
-      "lay 3 100000; shut 4; ask 0 0; gate 1; patient; ask 1 1; gate 2; ask 2 2; gate 3;"
-      "none 0..2; open; answers 3; stop; right 0..2; reads 3");
+STORY_OF(w, who_may_wait_does_not_where_another_read_is_under_way,
+	 "lay 3 100000; shut 4; ask 0 0; gate 1; patient; ask 1 1; gate 2; ask 2 2; gate 3; "
+	 "none 0..2; open; answers 3; stop; right 0..2; reads = 3")
 
 TEST_OF(w, what_is_there_is_not_read_again)
 {
@@ -378,56 +276,59 @@ TEST_OF(w, what_is_there_is_not_read_again)
 /* The kernel would not have asked again. */
 TEST_OF(w, what_was_served_in_full_makes_room_first)
 {
-	run(w,
-	    "lay 10 100000; start 2 0; whole 0..9; whole 0..9; stop; misses 20; evictions 0;"
-	    "served 2000000; distinct 1000000");
+	story_play(
+		"lay 10 100000; start 2 0; whole 0..9; whole 0..9; stop; misses = 20; "
+		"evictions = 0; served = 2000000; distinct = 1000000");
 	assert_int_equal(stats_of(w).used, slot_bytes(w, 9, 10));
 }
 
-TRACE(an_extent_is_distinct_when_all_of_it_was_served,
-      "lay 2 100000; start 2 0; read 0 0 50000; distinct 0; read 0 50000 50000; stop;"
-      "distinct 100000");
+STORY_OF(w, an_extent_is_distinct_when_all_of_it_was_served,
+	 "lay 2 100000; start 2 0; read 0 0 50000; distinct = 0; read 0 50000 50000; stop; "
+	 "distinct = 100000")
 
 /* All missing; all there. */
 TEST_OF(w, the_kernel_s_copy_is_dropped_after_the_answer)
 {
-	run(w,
-	    "lay 4 1M; share 0; start 2 0; ask 0 0 1M-5 1M+10; answers 1; right 0; told 0..2 1;"
-	    "ask 1 0 1M-5 1M+10; answers 2; right 1; told 0..2 2; told 3 0");
+	story_play(
+		"lay 4 1M; share 0; start 2 0; ask 0 0 1048571 1M+10; answers 1; right 0; "
+		"told 0..2 1; ask 1 0 1048571 1M+10; answers 2; right 1; told 0..2 2; told 3 0");
 	for (unsigned round = 0; round < 2; round++)
 		assert_int_equal(w->calls[round].told, round);
 }
 
-TRACE(io_threads_have_it_dropped_too,
-      "lay 4 100000; share 0; shut 2; ask 0 1; ask 1 1; ask 2 1; open; answers 3; stop;"
-      "told 1 3; told 0 0");
+STORY_OF(w, io_threads_have_it_dropped_too,
+	 "lay 4 100000; share 0; shut 2; ask 0 1; ask 1 1; ask 2 1; open; answers 3; stop; "
+	 "told 1 3; told 0 0")
 
 /* The kernel may have had what it asked for in part. */
-TRACE(what_failed_is_dropped_as_well,
-      "lay 4 1M; bad 1; share 0; start 2 0; ask 0 0 0 2M; answers 1; refused 0 EBADMSG; stop;"
-      "told 0..1 1; told 2..3 0");
+STORY_OF(w, what_failed_is_dropped_as_well,
+	 "lay 4 1M; bad 1; share 0; start 2 0; ask 0 0 0 2M; answers 1; refused 0 EBADMSG; stop; "
+	 "told 0..1 1; told 2..3 0")
 
 /* In the end the kernel, though it should have it, asks again. */
-TRACE(what_the_kernel_is_to_keep_stays_with_it,
-      "lay 6 100000; share 300K; start 2 0; whole 0..5; told 0..2 0; told 3..5 1; stays 0..2;"
-      "may-drop 3..5; resident 300K; whole 1; told 1 1; resident 200K; resident-limit 200K");
+STORY_OF(w, what_the_kernel_is_to_keep_stays_with_it,
+	 "lay 6 100000; share 300K; start 2 0; whole 0..5; told 0..2 0; told 3..5 1; stays 0..2; "
+	 "may_drop 3..5; resident = 300K; whole 1; told 1 1; resident = 200K; "
+	 "resident_limit = 200K")
 
 /* They keep the first three, and let go of one again. */
 TEST_OF(w, what_readers_keep_takes_no_memory_beside_that)
 {
-	run(w,
-	    "lay 6 100000; share 0; start 2 0; whole 0; kept 0; whole 1; kept 1; whole 2; kept 2;"
-	    "whole 3..5; lost 2");
+	story_play(
+		"lay 6 100000; share 0; start 2 0; whole 0; kept 0; whole 1; kept 1; whole 2; "
+		"kept 2; whole 3..5; lost 2");
 	assert_int_equal(stats_of(w).used, slot_bytes(w, 3, 6));
-	run(w, "whole 2; misses 7");
+	story_play("whole 2; misses = 7");
 }
 
 /* A header is read, then the rest: nothing of it was let go of in between. */
 TEST_OF(w, what_is_read_in_pieces_is_kept_once)
 {
-	run(w, "lay 2 100000; share 100K; start 2 0; read 0 0 16K; read 0 0 16K; read 0 16K 83616");
+	story_play(
+		"lay 2 100000; share 100K; start 2 0; read 0 0 16K; read 0 0 16K; read 0 16K "
+		"83616");
 	assert_true(poll_until(is_let_go(w, 0)));
-	run(w, "told 0 0; resident 100K");
+	story_play("told 0 0; resident = 100K");
 }
 
 TEST_OF(w, where_the_last_use_counts_the_kernel_keeps_all)
@@ -459,20 +360,20 @@ TEST_OF(w, where_the_last_use_counts_the_kernel_keeps_all)
 		assert_int_equal(w->told[e], 0);
 }
 
-/* --- who waits ---------------------------------------------------------------------------------
+/* --- who waits ----------------------------------------------------------------------------------
  */
 
 /* Eight take all the memory. */
-TRACE(who_was_killed_before_waiting_does_not_wait,
-      "lay 20 1M; shut 2; killed 0 0; refused 0 EINTR; ask 1..8 0; killed 20 15; refused 20 EINTR;"
-      "parked 8; open; answers 10; right 1..8");
+STORY_OF(w, who_was_killed_before_waiting_does_not_wait,
+	 "lay 20 1M; shut 2; killed 0 0; refused 0 EINTR; ask 1..8 0; killed 20 15; "
+	 "refused 20 EINTR; parked = 8; open; answers 10; right 1..8")
 
-/* While storage hangs nothing is delivered, and yet it shows. */
+/* While storage hangs nothing is delivered, and yet it shows. Some starve. */
 TEST_OF(w, who_waits_now_is_counted_now)
 {
-	run(w, "lay 20 1M; shut 2; parked 0; ask 0..11 0; parked 12; waited 0"); /* some starve */
+	story_play("lay 20 1M; shut 2; parked = 0; ask 0..11 0; parked = 12; waited = 0");
 	assert_true(poll_until(stats_of(w).oldest_wait_ms > 20));
-	run(w, "open; answers 12; parked 0");
+	story_play("open; answers 12; parked = 0");
 	assert_int_equal(stats_of(w).oldest_wait_ms, 0);
 }
 
@@ -494,13 +395,13 @@ TEST_OF(w, a_read_is_looked_up_once_and_by_the_planner)
 /* --- what goes wrong -------------------------------------------------------------------------- */
 
 /* A cable is put back in the end. */
-TRACE(a_bad_extent_fails_for_its_readers_only,
-      "lay 20 100000; bad 7; start 2 0; read 0..6; fails 7 EBADMSG; read 8..19; failed 7 1;"
-      "bad-extents 1; good 7; read 7; stop; bad-extents 1; served 2000000");
+STORY_OF(w, a_bad_extent_fails_for_its_readers_only,
+	 "lay 20 100000; bad 7; start 2 0; read 0..6; fails 7 EBADMSG; read 8..19; failed 7 1; "
+	 "bad_extents = 1; good 7; read 7; stop; bad_extents = 1; served = 2000000")
 
-TRACE(a_request_with_a_bad_part_fails_and_serves_nothing,
-      "lay 3 1M; bad 1; start 2 0; ask 0 0 0 3M; answers 1; stop; refused 0 EBADMSG; served 0;"
-      "distinct 0");
+STORY_OF(w, a_request_with_a_bad_part_fails_and_serves_nothing,
+	 "lay 3 1M; bad 1; start 2 0; ask 0 0 0 3M; answers 1; stop; refused 0 EBADMSG; "
+	 "served = 0; distinct = 0")
 
 /* A run is read ahead and waits in the check of its first extent when readers come for that and
  * for the next. Of those that nobody asks for, all are bad. */
@@ -537,16 +438,16 @@ TEST_OF(w, a_bad_extent_of_a_run_fails_for_its_readers_only)
 }
 
 /* What is here was right when it came. */
-TRACE(a_source_that_changed_is_not_read,
-      "lay 10 100000; start 2 1M; read 0 0 50000; stale; fails 5 ESTALE; read 0 50000 50000;"
-      "fresh; read 5; stop");
+STORY_OF(w, a_source_that_changed_is_not_read,
+	 "lay 10 100000; start 2 1M; read 0 0 50000; stale; fails 5 ESTALE; read 0 50000 50000; "
+	 "fresh; read 5; stop")
 
 /* Also those are right that are in a run with the cut. */
 TEST_OF(w, a_file_truncated_underneath_fails_from_there_on)
 {
-	run(w,
-	    "lay 60 100000; start 2 1M; cut 3000005; read 0..29; fails 30..59 ENODATA; stop;"
-	    "failed 0..29 0");
+	story_play(
+		"lay 60 100000; start 2 1M; cut 3000005; read 0..29; fails 30..59 ENODATA; stop; "
+		"failed 0..29 0");
 	assert_true(stats_of(w).device_errors >= 30);
 	for (uint64_t e = 30; e < 60; e++)
 		assert_true(w->failed[e] > 0);
@@ -554,41 +455,44 @@ TEST_OF(w, a_file_truncated_underneath_fails_from_there_on)
 
 /* The kernel holds pages of it for the answer: to wait for these would be to wait for the device.
  */
-TRACE(what_a_parked_request_reads_of_is_not_dropped,
-      "lay 4 1M; start 2 0; whole 0; may-drop 0; slow; close; ask 0 0 5 1M; gate 1; stays 0..1;"
-      "may-drop 2; open; answers 2; right 0; may-drop 0");
+STORY_OF(w, what_a_parked_request_reads_of_is_not_dropped,
+	 "lay 4 1M; start 2 0; whole 0; may_drop 0; slow; close; ask 0 0 5 1M; gate 1; stays 0..1; "
+	 "may_drop 2; open; answers 2; right 0; may_drop 0")
 
 /* --- taking back and stopping ----------------------------------------------------------------- */
 
 /* FILLING requests are parked and the rest, in vain, waits for memory. */
-#define TOO_MUCH "lay 20 1M; shut 2; ask 0..19 0; gate 2; used 8M; misses 8; none 0..19;"
+#define TOO_MUCH "lay 20 1M; shut 2; ask 0..19 0; gate 2; used = 8M; misses = 8; none 0..19; "
 
 /* Then it is gone. */
-TRACE(a_parked_request_can_be_taken_back,
-      "lay 4 100000; shut 2; ask 0 1; ask 1 1; ask 2 1; cancel 1; in-vain 1; open; answers 2; stop;"
-      "right 0; none 1; right 2; served 200000");
+STORY_OF(w, a_parked_request_can_be_taken_back,
+	 "lay 4 100000; shut 2; ask 0 1; ask 1 1; ask 2 1; cancel 1; in_vain 1; open; answers 2; "
+	 "stop; right 0; none 1; right 2; served = 200000")
 
 /* Parked and starved; storage may never answer. */
-TRACE(all_that_wait_for_long_are_given_up, TOO_MUCH
-      "give-up 3600 0; give-up 0 20; give-up 0 0; given-up 20; waited 20; parked 0; open;"
-      "stop; refused 0..19 ETIMEDOUT; bad-extents 0; waited 20");
+STORY_OF(w, all_that_wait_for_long_are_given_up,
+	 TOO_MUCH
+	 "give_up 3600 0; give_up 0 20; give_up 0 0; given_up = 20; waited = 20; "
+	 "parked = 0; open; stop; refused 0..19 ETIMEDOUT; bad_extents = 0; waited = 20")
 
 /* Call 1 was never heard of. */
-TRACE(an_answered_request_cannot_be_taken_back,
-      "lay 4 100000; start 2 0; ask 0 1; answers 1; in-vain 0; in-vain 1; stop; right 0");
+STORY_OF(w, an_answered_request_cannot_be_taken_back,
+	 "lay 4 100000; start 2 0; ask 0 1; answers 1; in_vain 0; in_vain 1; stop; right 0")
 
-TRACE(a_request_of_several_extents_can_be_taken_back,
-      "lay 4 1M; shut 2; ask 0 0 5 2M; ask 1 1 5 2M; cancel 0; open; answers 1; stop; none 0;"
-      "right 1");
+STORY_OF(w, a_request_of_several_extents_can_be_taken_back,
+	 "lay 4 1M; shut 2; ask 0 0 5 2M; ask 1 1 5 2M; cancel 0; open; answers 1; stop; none 0; "
+	 "right 1")
 
 /* The first of the starved, one in the middle, the last, and a parked one. */
-TRACE(starved_requests_can_be_taken_back, TOO_MUCH
-      "stays 8; cancel 8; may-drop 8; cancel 11; cancel 19; cancel 0; open; answers 16;"
-      "stop; none 0; right 1..7; none 8; right 9..10; none 11; right 12..18; none 19");
+STORY_OF(w, starved_requests_can_be_taken_back,
+	 TOO_MUCH
+	 "stays 8; cancel 8; may_drop 8; cancel 11; cancel 19; cancel 0; open; "
+	 "answers 16; stop; none 0; right 1..7; none 8; right 9..10; none 11; right 12..18; "
+	 "none 19")
 
 TEST_OF(w, starved_requests_are_answered_when_there_is_room)
 {
-	run(w, TOO_MUCH "open; answers 20; right 0..19; waited 20");
+	story_play(TOO_MUCH "open; answers 20; right 0..19; waited = 20");
 	assert_true(stats_of(w).wait_p99_us >= stats_of(w).wait_p50_us);
 }
 
@@ -604,46 +508,47 @@ static void fill_with_holders(struct world *w, const char *start)
 	for (unsigned i = 0; i < SCAN + 20; i++)
 		lay(w, 0,
 		    (i % 10 == 0 && i < SMALL) || i == TWO || i == TWO + 1 ? MIB : 3 * CACHE_PAGE);
-	run(w, start);
-	run(w,
-	    "read 0 0 1; hold 0 0; read 10 0 1; hold 1 10; slow; close; ask 2 20; ask 3 30;"
-	    "ask 4 40; ask 5 50; ask 6 60; ask 7 70; used 8M; misses 8");
+	story_play(start);
+	story_play(
+		"read 0 0 1; hold 0 0; read 10 0 1; hold 1 10; slow; close; ask 2 20; ask 3 30; "
+		"ask 4 40; ask 5 50; ask 6 60; ask 7 70; used = 8M; misses = 8");
 }
 
 /* 80 is the small extent, and 81 and 82 are the two. */
 TEST_OF(w, one_that_ends_its_answer_makes_room_for_the_starved)
 {
 	fill_with_holders(w, "start 2 0");
-	run(w, "ask 8 80; misses 8; let 0; misses 9; let 1; open; stop; right 8");
+	story_play("ask 8 80; misses = 8; let 0; misses = 9; let 1; open; stop; right 8");
 }
 
 /* There is room for the second, but it is not its turn; it comes with the two of the first. */
 TEST_OF(w, the_starved_are_served_in_the_order_they_came)
 {
 	fill_with_holders(w, "start 2 0");
-	run(w,
-	    "ask 8 81 0 2M; ask 9 80; let 0; misses 8; let 1; misses 10; open; stop; right 8..9");
+	story_play(
+		"ask 8 81 0 2M; ask 9 80; let 0; misses = 8; let 1; misses = 10; open; stop; "
+		"right 8..9");
 }
 
 TEST_OF(w, a_small_request_does_not_overtake_the_starved)
 {
 	fill_with_holders(w, "start 2 0");
-	run(w, "ask 8 81 0 2M; let 0; ask 9 80; misses 8; let 1; open; stop; right 8..9");
+	story_play("ask 8 81 0 2M; let 0; ask 9 80; misses = 8; let 1; open; stop; right 8..9");
 }
 
 /* Three make a scan, but when they get their turn, the request of two still has none. */
 TEST_OF(w, nothing_is_read_ahead_while_requests_starve)
 {
 	fill_with_holders(w, "start 2 1M");
-	run(w, "ask 8..10 90; ask 11 81 0 2M; let 0; misses 11");
+	story_play("ask 8..10 90; ask 11 81 0 2M; let 0; misses = 11");
 	assert_null(ahead_find(w->cache));
-	run(w, "issued 0; let 1; open; stop; right 2..11");
+	story_play("issued = 0; let 1; open; stop; right 2..11");
 }
 
-TRACE(stopping_answers_all_that_wait, TOO_MUCH "open; stop; right 0..19");
+STORY_OF(w, stopping_answers_all_that_wait, TOO_MUCH "open; stop; right 0..19")
 
-TRACE(stopping_answers_all_that_wait_for_a_source_that_changed,
-      TOO_MUCH "stale; open; stop; refused 0..19 ESTALE; bad-extents 20");
+STORY_OF(w, stopping_answers_all_that_wait_for_a_source_that_changed,
+	 TOO_MUCH "stale; open; stop; refused 0..19 ESTALE; bad_extents = 20")
 
 static void *stop_thread(void *arg)
 {
@@ -690,7 +595,7 @@ TEST_OF(w, what_stopping_leaves_unread_is_not_told_as_bad)
 	assert_int_equal(stats_of(w).bad_extents, 0);
 }
 
-/* --- crowds -------------------------------------------------------------------------------------
+/* --- crowds --------------------------------------------------------------------------------------
  */
 
 enum { READERS = 16, AT_ONCE = 8 };
@@ -745,11 +650,32 @@ static void *reader_thread(void *arg)
 	return NULL;
 }
 
-/* Lets them loose; returns their sums. */
-static struct crowd_reader crowd(struct world *w, unsigned requests, bool cancels)
+static void assert_sums(struct world *w, const struct crowd_reader *sum)
+{
+	struct cache_stats stats = stats_of(w);
+
+	print_message("%llu extents of %u requests, %llu hits, %llu waited, %u taken back\n",
+		      (unsigned long long)sum->touched, w->answers, (unsigned long long)stats.hits,
+		      (unsigned long long)stats.wait_reads, sum->taken_back);
+	assert_int_equal(stats.served_bytes, sum->served);
+	assert_int_equal(w->answers, sum->requests - sum->taken_back);
+	if (sum->cancels) {
+		assert_true(sum->taken_back > 0);
+		assert_true(stats.hits + stats.misses <= sum->touched);
+	} else {
+		assert_int_equal(stats.hits + stats.misses, sum->touched);
+		assert_int_equal(sum->served, sum->asked);
+	}
+	assert_true(stats.prefetch_used + stats.prefetch_wasted <= stats.prefetch_issued);
+	assert_true(stats.distinct_bytes <= stats.served_bytes);
+	assert_true(stats.used <= stats.budget);
+}
+
+/* Lets them loose, and looks at their sums. */
+static void crowd(struct world *w, unsigned requests, bool cancels)
 {
 	static struct crowd_reader readers[READERS];
-	struct crowd_reader sum = {0};
+	struct crowd_reader sum = {.cancels = cancels};
 	pthread_t ids[READERS];
 
 	for (unsigned i = 0; i < READERS; i++) {
@@ -761,117 +687,66 @@ static struct crowd_reader crowd(struct world *w, unsigned requests, bool cancel
 	}
 	for (unsigned i = 0; i < READERS; i++) {
 		pthread_join(ids[i], NULL);
+		assert_int_equal(readers[i].failures, 0);
+		sum.requests += readers[i].requests;
 		sum.asked += readers[i].asked;
 		sum.served += readers[i].served;
 		sum.touched += readers[i].touched;
 		sum.taken_back += readers[i].taken_back;
-		sum.failures += readers[i].failures;
 	}
 	cache_stop(w->cache);
-	assert_int_equal(sum.failures, 0);
-	return sum;
-}
-
-static void assert_sums(struct world *w, const struct crowd_reader *sum)
-{
-	struct cache_stats stats = stats_of(w);
-
-	print_message("%llu extents of %u requests, %llu hits, %llu waited, %u taken back\n",
-		      (unsigned long long)sum->touched, w->answers, (unsigned long long)stats.hits,
-		      (unsigned long long)stats.wait_reads, sum->taken_back);
-	assert_int_equal(stats.served_bytes, sum->served);
-	if (sum->taken_back)
-		assert_true(stats.hits + stats.misses <= sum->touched);
-	else
-		assert_int_equal(stats.hits + stats.misses, sum->touched);
-	assert_true(stats.prefetch_used + stats.prefetch_wasted <= stats.prefetch_issued);
-	assert_true(stats.distinct_bytes <= stats.served_bytes);
-	assert_true(stats.used <= stats.budget);
-}
-
-/* The device is slow, but open: all fills are for the I/O threads, and all readers together want
- * many times what there is. */
-TEST_OF(w, a_starving_crowd_gets_its_bytes)
-{
-	struct crowd_reader sum;
-
-	lay_large_files(w, 48 * MIB);
-	w->slow = true;
-	start(w, 0, 4);
-	sum = crowd(w, 80, false);
 	assert_sums(w, &sum);
-	assert_int_equal(sum.served, sum.asked);
-	assert_true(stats_of(w).evictions > 0 || stats_of(w).device_bytes > w->bytes);
 }
-TEST_AGAIN(far, a_starving_crowd_gets_its_bytes);
 
 TEST_OF(w, a_crowd_with_the_file_in_memory_gets_its_bytes)
 {
-	struct crowd_reader sum;
-
 	lay_mixed(w, 24 * MIB);
 	start(w, MIB, 4);
-	sum = crowd(w, 400, false);
-	assert_sums(w, &sum);
-	assert_int_equal(sum.served, sum.asked);
+	crowd(w, 400, false);
 }
 
-TEST_OF(w, a_crowd_that_changes_its_mind_gets_the_rest)
+/* The device is slow, but open: all fills are for the I/O threads. */
+TEST_OF(w, a_crowd_that_changes_its_mind_gets_what_is_right_of_a_damaged_file)
 {
-	struct crowd_reader sum;
-
 	lay_large_files(w, 24 * MIB);
-	w->slow = true;
-	start(w, MIB, 4);
-	sum = crowd(w, 80, true);
-	assert_sums(w, &sum);
-	assert_true(sum.taken_back > 0);
-	assert_int_equal(w->answers, READERS * (80 / SLOWER) - sum.taken_back);
-}
-TEST_AGAIN(far, a_crowd_that_changes_its_mind_gets_the_rest);
-
-TEST_OF(w, a_crowd_on_a_damaged_file_gets_what_is_right)
-{
-	struct crowd_reader sum;
-
-	lay_mixed(w, 24 * MIB);
-	for (uint64_t e = 0; e < w->extents; e += 5)
+	for (uint64_t e = 0; e < w->extents; e += 9)
 		w->bad[e] = true;
 	w->slow = true;
 	start(w, MIB, 4);
-	sum = crowd(w, 300, true);
-	assert_sums(w, &sum);
+	crowd(w, 80, true);
 	for (uint64_t e = 0; e < w->extents; e++)
-		assert_true(e % 5 == 0 || w->failed[e] == 0);
+		assert_true(e % 9 == 0 || w->failed[e] == 0);
 	assert_true(stats_of(w).bad_extents > 0);
 }
-TEST_AGAIN(far, a_crowd_on_a_damaged_file_gets_what_is_right);
+TEST_AGAIN(far, a_crowd_that_changes_its_mind_gets_what_is_right_of_a_damaged_file);
 
-/* --- memory -----------------------------------------------------------------------------------
- */
+/* --- memory ---------------------------------------------------------------------------------- */
 
-/* Read by a crowd that wants much more than there is room for. */
-static void crowd_within(struct world *w, uint64_t budget, uint64_t limit)
+static void start_with_budget(struct world *w, uint64_t readahead, unsigned threads,
+			      uint64_t budget)
 {
-	struct cache_params params;
-	struct crowd_reader sum;
+	struct cache_params params = params_of(w, readahead, threads);
 
-	lay_large_files(w, 48 * MIB);
-	w->look = w->slow = true;
-	params = params_of(w, 4 * MIB, 6);
 	params.residency = 0;
 	params.budget = budget;
 	start_with(w, &params);
+}
+
+/* All readers together want many times what there is. */
+static void crowd_within(struct world *w, uint64_t budget, uint64_t limit)
+{
+	lay_large_files(w, 48 * MIB);
+	w->look = w->slow = true;
+	start_with_budget(w, 4 * MIB, 6, budget);
 	cache_limit(w->cache, limit);
 	assert_int_equal(stats_of(w).limit, limit);
-	sum = crowd(w, 80, false);
-	assert_sums(w, &sum);
+	crowd(w, 80, false);
 	assert_true(w->most_used > limit / 4 * 3);
 	assert_true(w->most_used <= limit);
 	assert_true(w->most_held <= limit);
 }
 
-TEST_OF(w, slots_never_exceed_the_budget)
+TEST_OF(w, a_starving_crowd_gets_its_bytes_and_never_exceeds_the_budget)
 {
 	crowd_within(w, CACHE_BUDGET_MIN, CACHE_BUDGET_MIN);
 }
@@ -906,21 +781,15 @@ static void *limit_thread(void *arg)
 TEST_OF(w, the_limit_may_change_while_a_crowd_reads)
 {
 	struct limiter limiter = {.world = w};
-	struct cache_params params;
-	struct crowd_reader sum;
 	pthread_t id;
 
 	lay_mixed(w, 48 * MIB);
 	w->slow = true;
-	params = params_of(w, 4 * MIB, 6);
-	params.residency = 0;
-	params.budget = 4 * CACHE_BUDGET_MIN;
-	start_with(w, &params);
+	start_with_budget(w, 4 * MIB, 6, 4 * CACHE_BUDGET_MIN);
 	assert_int_equal(pthread_create(&id, NULL, limit_thread, &limiter), 0);
-	sum = crowd(w, 300, true);
+	crowd(w, 300, true);
 	limiter.stop = true;
 	pthread_join(id, NULL);
-	assert_sums(w, &sum);
 	assert_true(limiter.steps > 10);
 	cache_limit(w->cache, CACHE_BUDGET_MIN); /* nothing is pinned now */
 	assert_true(stats_of(w).used <= CACHE_BUDGET_MIN);
@@ -930,25 +799,12 @@ TEST_AGAIN(far, the_limit_may_change_while_a_crowd_reads);
 
 TEST_OF(w, a_limit_below_what_is_pinned_is_kept_once_it_is_not)
 {
-	enum { ASKED = 20 };
-	struct cache_params params;
-
-	lay_even(w, ASKED, MIB);
+	lay_even(w, 20, MIB);
 	w->slow = w->closed = true;
-	params = params_of(w, 0, 2);
-	params.residency = 0;
-	params.budget = 3 * CACHE_BUDGET_MIN;
-	start_with(w, &params);
-	for (unsigned i = 0; i < ASKED; i++)
-		ask_all_of(&w->calls[i], w, i);
+	start_with_budget(w, 0, 2, 3 * CACHE_BUDGET_MIN);
+	story_play("ask 0..19 0");
 	cache_limit(w->cache, CACHE_BUDGET_MIN);
-	assert_int_equal(stats_of(w).used, ASKED * MIB); /* they are being read */
-	ask_all_of(&w->calls[ASKED], w, 0);
-	set_gate(w, false);
-	wait_answers(w, ASKED + 1);
-	cache_stop(w->cache);
-	for (unsigned i = 0; i <= ASKED; i++)
-		assert_right(&w->calls[i]);
+	story_play("used = 20M; ask 20 0; open; answers 21; stop; right 0..20"); /* being read */
 	cache_limit(w->cache, CACHE_BUDGET_MIN);
 	assert_int_equal(stats_of(w).used, CACHE_BUDGET_MIN);
 	assert_true(stats_of(w).held <= CACHE_BUDGET_MIN);

@@ -1,25 +1,25 @@
 /* The queue of work and its threads: cache/work.h. Jobs wait at a gate, so that who runs when is
- * the test's decision and never the clock's. Most tests are traces, in which a job is a letter:
+ * the test's decision and never the clock's. Most tests are stories, in which a job is a letter:
  *
  *	start N, new N .. begin		with so many threads
  *	queue abc, hide abc		jobs that are wanted, or found by who looks; "f*9" are nine
- *	queue-chain abc, hide-chain abc	each queues the next one while it runs
+ *	queue_chain abc, hide_chain abc	each queues the next one while it runs
  *	expect abc .. arrive		a chain that is under way elsewhere
  *	look
- *	open, open-wanted, open-found	jobs may pass the gate
+ *	open, open_wanted, open_found	jobs may pass the gate
  *	hold .. let			who looks is held
  *	depth N				so many found jobs may run at once
  *	later				whoever looks next is too early
  *	wanted N, found N, finding N, finds N	waits until so many run, look or have looked
  *	done N				waits until so many have run, and no more
  *	stop; stopper .. stopped	by another thread
- *	looks N, log abc		there were so many; the order in which they began
+ *	log abc				the order in which they began
  *
  * In the end, each that was queued has run once. */
 #define TEST_MAIN
 #include "base/scope.h"
 #include "cache/work.h"
-#include "tests/unit/trace.h"
+#include "tests/unit/story.h"
 #include <unistd.h>
 
 #define ITEMS	     4000
@@ -57,6 +57,8 @@ struct ground {
 	struct job *expected;
 	pthread_t stopper;
 };
+
+static struct ground *ground; /* of the story under way */
 
 static void job_run(void *context, struct work_item *item)
 {
@@ -108,6 +110,7 @@ static const struct work_ops job_ops = {.perform = job_run, .find = job_find};
 
 static void ground_init(struct ground *g)
 {
+	ground = g;
 	*g = (struct ground){.depth = ITEMS};
 	g->last = &g->first;
 	pthread_mutex_init(&g->lock, NULL);
@@ -132,12 +135,6 @@ static void set(struct ground *g, bool *what, bool value)
 	SCOPE_LOCK(&g->lock);
 	*what = value;
 	pthread_cond_broadcast(&g->changed);
-}
-
-static void open_gates(struct ground *g)
-{
-	set(g, &g->open[WANTED], true);
-	set(g, &g->open[FOUND], true);
 }
 
 /* Returns what it is then. */
@@ -175,125 +172,94 @@ static void *stop(void *arg)
 	return NULL;
 }
 
-/* --- traces ---------------------------------------------------------------------------------- */
+/* --- words ----------------------------------------------------------------------------------- */
 
 /* The jobs of a word: all are given to `give`, or as a chain, which begins with one of this kind,
  * only the first one. Returns that. */
-static struct job *add_jobs(struct trace *trace, struct ground *g, enum kind kind, bool chain,
+static struct job *add_jobs(const char *text, enum kind kind, bool chain,
 			    void give(struct ground *g, struct job *job))
 {
 	struct job *first = NULL, *last = NULL;
-	unsigned long times;
-	const char *star;
+	const char *star = strchr(text, '*');
+	unsigned long times = star ? strtoul(star + 1, NULL, 10) : 1;
 
-	trace_word(trace, trace->word);
-	star = strchr(trace->word, '*');
-	times = star ? strtoul(star + 1, NULL, 10) : 1;
-	for (const char *name = trace->word; *name && name != star; name++)
+	for (const char *name = text; *name && name != star; name++)
 		for (unsigned long i = 0; i < times; i++) {
-			struct job *job = make_job(g, chain && first ? WANTED : kind, *name);
+			struct job *job = make_job(ground, chain && first ? WANTED : kind, *name);
 
 			if (chain && last)
 				last->then = job;
 			else if (!chain)
-				give(g, job);
+				give(ground, job);
 			first = first ? first : job;
 			last = job;
 		}
 	if (chain && give)
-		give(g, first);
+		give(ground, first);
 	return first;
 }
 
-static bool do_life(struct trace *trace, struct ground *g)
+TELL(queue)
 {
-	bool starts = trace_is(trace, "start");
-
-	if (starts || trace_is(trace, "new"))
-		assert_int_equal(work_new((unsigned)trace_number(trace), &job_ops, g, &g->work), 0);
-	if (starts || trace_is(trace, "begin"))
-		assert_int_equal(work_start(g->work), 0);
-	else if (trace_is(trace, "stop"))
-		work_stop(g->work);
-	else if (trace_is(trace, "stopper"))
-		assert_int_equal(pthread_create(&g->stopper, NULL, stop, g->work), 0);
-	else if (trace_is(trace, "stopped"))
-		pthread_join(g->stopper, NULL);
-	else
-		return trace_is(trace, "new");
-	return true;
+	add_jobs(text, WANTED, false, queue);
 }
 
-static bool do_jobs(struct trace *trace, struct ground *g)
+TELL(queue_chain)
 {
-	if (trace_is(trace, "queue") || trace_is(trace, "queue-chain"))
-		add_jobs(trace, g, WANTED, trace_is(trace, "queue-chain"), queue);
-	else if (trace_is(trace, "hide") || trace_is(trace, "hide-chain"))
-		add_jobs(trace, g, FOUND, trace_is(trace, "hide-chain"), hide);
-	else if (trace_is(trace, "expect")) {
-		work_expect(g->work);
-		g->expected = add_jobs(trace, g, WANTED, true, NULL);
-	} else if (trace_is(trace, "arrive"))
-		work_arrived(g->work, &g->expected->item);
-	else if (trace_is(trace, "look"))
-		work_look(g->work);
-	else
-		return false;
-	return true;
+	add_jobs(text, WANTED, true, queue);
 }
 
-static bool do_gates(struct trace *trace, struct ground *g)
+TELL(hide)
 {
-	if (trace_is(trace, "open"))
-		open_gates(g);
-	else if (trace_is(trace, "open-wanted"))
-		set(g, &g->open[WANTED], true);
-	else if (trace_is(trace, "open-found"))
-		set(g, &g->open[FOUND], true);
-	else if (trace_is(trace, "hold") || trace_is(trace, "let"))
-		set(g, &g->finding_held, trace_is(trace, "hold"));
-	else if (trace_is(trace, "later"))
-		set(g, &g->later, true);
-	else if (trace_is(trace, "depth"))
-		g->depth = (unsigned)trace_number(trace);
-	else
-		return false;
-	return true;
+	add_jobs(text, FOUND, false, hide);
 }
 
-static void look_at(struct trace *trace, struct ground *g)
+TELL(hide_chain)
 {
-	struct trace_range range;
-
-	if (trace_is(trace, "wanted"))
-		wait_until(g, &g->running[WANTED], trace_number(trace));
-	else if (trace_is(trace, "found"))
-		wait_until(g, &g->running[FOUND], trace_number(trace));
-	else if (trace_is(trace, "finding"))
-		wait_until(g, &g->finding, trace_number(trace));
-	else if (trace_is(trace, "finds"))
-		wait_until(g, &g->finds, trace_number(trace));
-	else if (trace_is(trace, "done")) {
-		range = trace_range(trace);
-		assert_int_equal(wait_until(g, &g->done, range.first), range.last);
-	} else if (trace_is(trace, "looks")) {
-		range = trace_range(trace);
-		assert_in_range(wait_until(g, &g->finds, 0), range.first, range.last);
-	} else if (trace_is(trace, "log")) {
-		trace_word(trace, trace->word);
-		assert_string_equal(g->log, trace->word);
-	} else {
-		trace_fail(trace, "'%s' is unknown", trace->verb);
-	}
+	add_jobs(text, FOUND, true, hide);
 }
 
-static void run_on(struct ground *g, const char *text)
+TELL(expect)
 {
-	struct trace trace = trace_begin(text);
+	work_expect(ground->work);
+	ground->expected = add_jobs(text, WANTED, true, NULL);
+}
 
-	while (trace_next(&trace))
-		if (!do_life(&trace, g) && !do_jobs(&trace, g) && !do_gates(&trace, g))
-			look_at(&trace, g);
+TELL(log)
+{
+	assert_string_equal(ground->log, text);
+}
+
+DOES(arrive, work_arrived(ground->work, &ground->expected->item))
+DOES(new, assert_int_equal(work_new((unsigned)n[0], &job_ops, ground, &ground->work), 0))
+DOES(begin, assert_int_equal(work_start(ground->work), 0))
+DOES(stop, work_stop(ground->work))
+DOES(stopper, assert_int_equal(pthread_create(&ground->stopper, NULL, stop, ground->work), 0))
+DOES(stopped, pthread_join(ground->stopper, NULL))
+DOES(look, work_look(ground->work))
+DOES(open_wanted, set(ground, &ground->open[WANTED], true))
+DOES(open_found, set(ground, &ground->open[FOUND], true))
+DOES(hold, set(ground, &ground->finding_held, true))
+DOES(let, set(ground, &ground->finding_held, false))
+DOES(depth, ground->depth = (unsigned)n[0])
+DOES(later, set(ground, &ground->later, true))
+DOES(wanted, wait_until(ground, &ground->running[WANTED], n[0]))
+DOES(found, wait_until(ground, &ground->running[FOUND], n[0]))
+DOES(finding, wait_until(ground, &ground->finding, n[0]))
+DOES(finds, wait_until(ground, &ground->finds, n[0]))
+DOES(done, assert_int_equal(wait_until(ground, &ground->done, n[0]), n[0]))
+GET(looks, wait_until(ground, &ground->finds, 0))
+
+DO(start)
+{
+	do_new(n);
+	do_begin(n);
+}
+
+DO(open)
+{
+	do_open_wanted(n);
+	do_open_found(n);
 }
 
 static void run_often(unsigned times, const char *text)
@@ -302,64 +268,58 @@ static void run_often(unsigned times, const char *text)
 
 	while (times--) {
 		ground_init(&g);
-		run_on(&g, text);
+		story_play(text);
 		ground_release(&g);
 	}
 }
 
-#define TRACE(name, text)        \
-	TEST_OF(g, name)         \
-	{                        \
-		run_on(g, text); \
-	}                        \
-	_Static_assert(1, "")
-
 /* --- life ------------------------------------------------------------------------------------ */
 
-TRACE(work_that_never_started_can_be_freed, "new 4");
+STORY_OF(g, work_that_never_started_can_be_freed, "new 4")
 
-TRACE(threads_that_have_nothing_to_do_can_be_stopped, "start 4; stop");
+STORY_OF(g, threads_that_have_nothing_to_do_can_be_stopped, "start 4; stop")
 
-TRACE(what_was_queued_before_the_start_is_done, "new 1; open; queue w; begin; done 1");
+STORY_OF(g, what_was_queued_before_the_start_is_done, "new 1; open; queue w; begin; done 1")
 
-TRACE(what_could_be_found_before_the_start_is_found, "new 1; open; hide f; look; begin; done 1");
+STORY_OF(g, what_could_be_found_before_the_start_is_found,
+	 "new 1; open; hide f; look; begin; done 1")
 
-TRACE(what_is_queued_is_done_in_order, "start 1; queue 01234; open; done 5; log 01234");
+STORY_OF(g, what_is_queued_is_done_in_order, "start 1; queue 01234; open; done 5; log 01234")
 
 /* --- finding --------------------------------------------------------------------------------- */
 
-TRACE(nobody_looks_before_being_told_to,
-      "start 3; open; hide f; queue w*10; done 10; stop; looks 0; log wwwwwwwwww");
+STORY_OF(g, nobody_looks_before_being_told_to,
+	 "start 3; open; hide f; queue w*10; done 10; stop; looks = 0; log wwwwwwwwww")
 
 /* The last look is in vain, or not made for the stop. */
-TRACE(one_look_finds_all_there_is,
-      "start 1; open; hide abcde; look; done 5; stop; log abcde; looks 5..6");
+STORY_OF(g, one_look_finds_all_there_is,
+	 "start 1; open; hide abcde; look; done 5; stop; log abcde; looks >= 5; looks <= 6")
 
-TRACE(whoever_found_nothing_looks_again_only_when_told,
-      "start 1; open; hold; look; finding 1; let; queue w*10; done 10; looks 1;"
-      "hide f; look; done 11");
+STORY_OF(g, whoever_found_nothing_looks_again_only_when_told,
+	 "start 1; open; hold; look; finding 1; let; queue w*10; done 10; looks = 1; hide f; look; "
+	 "done 11")
 
 /* Also for what there may be beside and after it. */
-TRACE(what_may_be_found_later_is_looked_for_then,
-      "start 3; open; hide f; later; look; done 1; stop; looks 2..4");
+STORY_OF(g, what_may_be_found_later_is_looked_for_then,
+	 "start 3; open; hide f; later; look; done 1; stop; looks >= 2; looks <= 4")
 
 /* The one that looks must look once more, as it may have looked too early. */
-TRACE(a_look_while_somebody_looks_is_not_lost,
-      "start 1; hold; look; finding 1; look; let; finds 2; stop; looks 2");
+STORY_OF(g, a_look_while_somebody_looks_is_not_lost,
+	 "start 1; hold; look; finding 1; look; let; finds 2; stop; looks = 2")
 
 /* 0 holds the only thread. */
-TRACE(what_is_wanted_goes_before_what_can_be_found,
-      "start 1; queue 0; wanted 1; hide abc; look; queue 123456; open; done 10; log 0123456abc");
+STORY_OF(g, what_is_wanted_goes_before_what_can_be_found,
+	 "start 1; queue 0; wanted 1; hide abc; look; queue 123456; open; done 10; log 0123456abc")
 
-TRACE(what_is_wanted_meanwhile_goes_before_the_next_to_be_found,
-      "start 1; hide ab; look; found 1; queue w; open; done 3; log awb");
+STORY_OF(g, what_is_wanted_meanwhile_goes_before_the_next_to_be_found,
+	 "start 1; hide ab; look; found 1; queue w; open; done 3; log awb")
 
 /* It would hang, if one had to end before the next begins. */
-TRACE(one_look_sets_all_threads_to_work, "start 4; hide f*4; look; found 4; open; done 4");
+STORY_OF(g, one_look_sets_all_threads_to_work, "start 4; hide f*4; look; found 4; open; done 4")
 
-TRACE(what_is_found_leaves_the_other_threads_to_what_is_wanted,
-      "start 3; depth 2; hide ff; look; found 2; open-wanted; queue w*10; done 10;"
-      "open-found; done 12");
+STORY_OF(g, what_is_found_leaves_the_other_threads_to_what_is_wanted,
+	 "start 3; depth 2; hide ff; look; found 2; open_wanted; queue w*10; done 10; open_found; "
+	 "done 12")
 
 /* As many as may run are running; each that ends makes way for another. */
 TEST(what_had_to_wait_for_its_turn_is_not_forgotten)
@@ -371,18 +331,19 @@ TEST(what_had_to_wait_for_its_turn_is_not_forgotten)
 
 /* --- stopping -------------------------------------------------------------------------------- */
 
-TRACE(stopping_finishes_all_that_is_queued, "new 4; open; queue x*1000; begin; stop; done 1000");
+STORY_OF(g, stopping_finishes_all_that_is_queued,
+	 "new 4; open; queue x*1000; begin; stop; done 1000")
 
 /* As fills do that make room for the starved. */
-TRACE(what_jobs_queue_while_stopping_is_done,
-      "new 4; open; queue-chain x*500; queue-chain y*500; begin; stop; done 1000");
+STORY_OF(g, what_jobs_queue_while_stopping_is_done,
+	 "new 4; open; queue_chain x*500; queue_chain y*500; begin; stop; done 1000")
 
 /* Whatever was found is run: it holds memory. What it queues is done as well. */
 TEST(what_is_found_while_stopping_is_run)
 {
 	run_often(200,
-		  "start 2; open; hold; hide-chain fw; look; finding 1; stopper; let;"
-		  "stopped; done 2");
+		  "start 2; open; hold; hide_chain fw; look; finding 1; stopper; let; stopped; "
+		  "done 2");
 }
 
 /* As reads do that other threads end. */
@@ -399,9 +360,9 @@ static bool is_left_alone(unsigned wait_us)
 	bool left;
 
 	ground_init(&g);
-	run_on(&g, "start 1; hide ab; look; found 1; stopper");
+	story_play("start 1; hide ab; look; found 1; stopper");
 	usleep(wait_us);
-	run_on(&g, "open; stopped");
+	story_play("open; stopped");
 	left = g.done == 1;
 	ground_release(&g);
 	return left;
@@ -422,20 +383,20 @@ TEST(nobody_looks_while_stopping)
 /* All threads asleep, or about to be: each time something to do must wake one. */
 TEST_OF(g, one_at_a_time_is_never_overslept)
 {
-	run_on(g, "start 3; open");
+	story_play("start 3; open");
 	for (unsigned i = 0; i < 3000; i += 2) {
-		run_on(g, "queue w");
+		story_play("queue w");
 		wait_until(g, &g->done, i + 1);
-		run_on(g, "hide f; look");
+		story_play("hide f; look");
 		wait_until(g, &g->done, i + 2);
 	}
 }
 
 TEST_OF(g, one_wanted_and_one_to_be_found_at_a_time_are_never_overslept)
 {
-	run_on(g, "start 2; open");
+	story_play("start 2; open");
 	for (unsigned i = 0; i < 4000; i += 2) {
-		run_on(g, "hide f; look; queue w");
+		story_play("hide f; look; queue w");
 		wait_until(g, &g->done, i + 2);
 	}
 }
@@ -464,7 +425,7 @@ TEST_OF(g, every_item_of_many_producers_runs_once)
 {
 	struct producer producers[PRODUCERS];
 
-	run_on(g, "start 6; open");
+	story_play("start 6; open");
 	for (unsigned i = 0; i < PRODUCERS * EACH; i++)
 		make_job(g, i % 2 ? FOUND : WANTED, 'p');
 	for (unsigned i = 0; i < PRODUCERS; i++) {
@@ -473,7 +434,7 @@ TEST_OF(g, every_item_of_many_producers_runs_once)
 	}
 	for (unsigned i = 0; i < PRODUCERS; i++)
 		pthread_join(producers[i].id, NULL);
-	run_on(g, "done 4000; stop"); /* without a stop to wake the threads */
+	story_play("done 4000; stop"); /* without a stop to wake the threads */
 	for (unsigned i = 0; i < g->count; i++)
 		assert_int_equal(g->jobs[i].runs, 1);
 }

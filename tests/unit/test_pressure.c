@@ -4,7 +4,7 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "fs/pressure.h"
-#include "tests/unit/trace.h"
+#include "tests/unit/story.h"
 #include <sys/stat.h>
 #include <time.h>
 
@@ -19,14 +19,16 @@ struct world {
 	unsigned steps; /* changes of the limit */
 };
 
-static struct world make_world(uint64_t others, uint64_t used)
+static struct world *the_world;
+
+static void begin_world(struct world *world)
 {
-	return (struct world){.state = {.budget = BUDGET, .least = LEAST},
-			      .whole = 16 * GIB,
-			      .others = others,
-			      .used = used,
-			      .limit = BUDGET};
+	the_world = world;
+	*world = (struct world){
+		.state = {.budget = BUDGET, .least = LEAST}, .whole = 16 * GIB, .limit = BUDGET};
 }
+
+FIXTURE(w, struct world, begin_world, (void));
 
 static struct pressure_view view_of(const struct world *world)
 {
@@ -51,134 +53,97 @@ static void look(struct world *world, unsigned ticks)
 		world->used = limit;
 }
 
-/* A trace: what the pool and others use, and the limit that comes of it, in MiB.
- *
- *	whole N, others N, used N
- *	full			the pool fills up to its limit
- *	look TICKS [TIMES]	so often; the pool obeys
- *	limit N, steps N	after so many changes of it, which count anew then */
-static void run(struct world *w, const char *text)
+/* In stories what the pool and others use, and the limit that comes of it. `full`: the pool fills
+ * up to its limit. `look`: after so many ticks, so often; the pool obeys. `steps`: changes of the
+ * limit. */
+DOES(whole, the_world->whole = n[0])
+DOES(others, the_world->others = n[0])
+DOES(used, the_world->used = n[0])
+DOES(full, the_world->used = the_world->limit)
+DOES(recount, the_world->steps = 0)
+GET(limit, the_world->limit)
+GET(steps, the_world->steps)
+
+DO(look)
 {
-	struct trace trace = trace_begin(text);
-
-	while (trace_next(&trace)) {
-		const struct trace_sum sums[] = {{"limit", w->limit}, {NULL, 0}};
-
-		if (trace_equals(&trace, sums, MIB))
-			continue;
-		if (trace_is(&trace, "whole")) {
-			w->whole = trace_sum(&trace, MIB);
-		} else if (trace_is(&trace, "others")) {
-			w->others = trace_sum(&trace, MIB);
-		} else if (trace_is(&trace, "used")) {
-			w->used = trace_sum(&trace, MIB);
-		} else if (trace_is(&trace, "full")) {
-			w->used = w->limit;
-		} else if (trace_is(&trace, "steps")) {
-			assert_int_equal(w->steps, trace_number(&trace));
-			w->steps = 0;
-		} else {
-			unsigned ticks = (unsigned)trace_number(&trace);
-
-			for (uint64_t times = trace_number(&trace); times > 0; times--)
-				look(w, ticks);
-		}
-	}
+	for (uint64_t times = n[1]; times > 0; times--)
+		look(the_world, (unsigned)n[0]);
 }
 
-#define TRACE(name, text)                          \
-	TEST(name)                                 \
-	{                                          \
-		struct world w = make_world(0, 0); \
-                                                   \
-		run(&w, text);                     \
-	}                                          \
-	_Static_assert(1, "")
-
-TRACE(with_plenty_the_pool_keeps_its_budget,
-      "others 2048; look 5 1; used 1024; look 5 10; used 2048; look 5 10; full; look 5 10;"
-      "steps 0; limit 4096");
+STORY_OF(w, with_plenty_the_pool_keeps_its_budget,
+	 "others 2048M; look 5 1; used 1024M; look 5 10; used 2048M; look 5 10; full; look 5 10; "
+	 "steps = 0; limit = 4096M")
 
 /* Half of the reserve is left. */
-TEST(a_deficit_is_given_back_at_once)
-{
-	struct world w = make_world(11 * GIB + 512 * MIB, BUDGET);
+STORY_OF(w, a_deficit_is_given_back_at_once,
+	 "others 11776M; used 4096M; look 1 1; limit = 3584M; look 1 2; steps = 1")
 
-	run(&w, "look 1 1; limit 3584; look 1 2; steps 1");
-}
-
-TRACE(a_pool_that_is_not_full_gives_back_what_it_holds,
-      "others 14848; used 1024; look 1 1; limit 512");
+STORY_OF(w, a_pool_that_is_not_full_gives_back_what_it_holds,
+	 "others 14848M; used 1024M; look 1 1; limit = 512M")
 
 /* There are 2 GiB until the reserve. */
-TRACE(a_pool_may_not_grow_into_the_reserve,
-      "others 13312; look 5 1; limit 2048; full; look 5 1; limit 2048");
+STORY_OF(w, a_pool_may_not_grow_into_the_reserve,
+	 "others 13312M; look 5 1; limit = 2048M; full; look 5 1; limit = 2048M")
 
-TRACE(the_least_is_kept_whatever_happens,
-      "others 16384; used 1024; look 1 1; limit 8; look 1 100; steps 1; limit 8");
+STORY_OF(w, the_least_is_kept_whatever_happens,
+	 "others 16384M; used 1024M; look 1 1; limit = 8M; look 1 100; steps = 1; limit = 8M")
 
 /* Extents in use cannot leave: what was asked for already is not asked for again. */
-TRACE(a_pool_that_obeys_late_is_not_asked_twice,
-      "others 11776; used 4096; look 1 1; limit 3584; used 4096; look 1 1; limit 3584;"
-      "used 4096; look 1 1; used 4096; look 1 1; limit 3584; steps 1");
+STORY_OF(w, a_pool_that_obeys_late_is_not_asked_twice,
+	 "others 11776M; used 4096M; look 1 1; limit = 3584M; used 4096M; look 1 1; limit = 3584M; "
+	 "used 4096M; look 1 1; used 4096M; look 1 1; limit = 3584M; steps = 1")
 
-TRACE(it_grows_back_by_eighths_after_some_calm,
-      "others 15360; used 1024; look 1 1; limit 8; others 2048; look 1 24; limit 8;"
-      "look 1 1; limit 520; look 5 30; limit 3592; look 5 100; limit 4096; steps 9");
+STORY_OF(w, it_grows_back_by_eighths_after_some_calm,
+	 "others 15360M; used 1024M; look 1 1; limit = 8M; others 2048M; look 1 24; limit = 8M; "
+	 "look 1 1; limit = 520M; look 5 30; limit = 3592M; look 5 100; limit = 4096M; steps = 9")
 
-TEST(calm_that_is_interrupted_begins_anew)
+TEST_OF(w, calm_that_is_interrupted_begins_anew)
 {
-	struct world w = make_world(15 * GIB, 1 * GIB);
-
-	run(&w, "look 1 1");
+	story_play("others 15360M; used 1024M; look 1 1");
 	for (int i = 0; i < 10; i++)
-		run(&w, "others 2048; look 24 1; others 15360; look 1 1");
-	run(&w, "limit 8; steps 1");
+		story_play("others 2048M; look 24 1; others 15360M; look 1 1");
+	story_play("limit = 8M; steps = 1");
 }
 
-TEST(it_grows_no_further_than_two_reserves_from_the_end)
+TEST_OF(w, it_grows_no_further_than_two_reserves_from_the_end)
 {
-	struct world w = make_world(16 * GIB, 0);
-
-	run(&w, "look 1 1; others 11264");
+	story_play("others 16384M; look 1 1; others 11264M");
 	for (int i = 0; i < 1000; i++)
-		run(&w, "look 5 1; full");
-	run(&w, "limit 3072");
+		story_play("look 5 1; full");
+	story_play("limit = 3072M");
 }
 
-TEST(between_the_reserve_and_twice_the_reserve_nothing_happens)
+TEST_OF(w, between_the_reserve_and_twice_the_reserve_nothing_happens)
 {
-	struct world w = make_world(13 * GIB, 2 * GIB);
-
-	run(&w, "look 5 1");
-	w.steps = 0;
+	story_play("others 13312M; used 2048M; look 5 1; recount");
 	for (int i = 0; i < 100; i++)
-		run(&w, "others 12416; look 5 1; others 12800; look 5 1; others 13312; look 5 1");
-	run(&w, "steps 0");
+		story_play(
+			"others 12416M; look 5 1; others 12800M; look 5 1; others 13312M; "
+			"look 5 1");
+	story_play("steps = 0");
 }
 
 /* 64 MiB, not 16; and 1 GiB, not 64. */
-TRACE(the_reserve_has_bounds, "whole 256; others 180; used 60; look 1 1; limit 12");
-TRACE(the_reserve_of_a_large_machine_has_bounds,
-      "whole 1048576; others 1046528; look 1 1; limit 1024");
+STORY_OF(w, the_reserve_has_bounds, "whole 256M; others 180M; used 60M; look 1 1; limit = 12M")
+STORY_OF(w, the_reserve_of_a_large_machine_has_bounds,
+	 "whole 1048576M; others 1046528M; look 1 1; limit = 1024M")
 
 /* Ten thousand looks while others take and free as they like: never less than the reserve where
  * the pool could give, and its own growth never is what makes it shrink. */
-TEST(whatever_others_do_the_reserve_is_given)
+TEST_OF(w, whatever_others_do_the_reserve_is_given)
 {
-	struct world w = make_world(4 * GIB, 0);
-
+	w->others = 4 * GIB;
 	srandom(1);
 	for (int i = 0; i < 10000; i++) {
-		unsigned steps = w.steps;
+		unsigned steps = w->steps;
 
 		if (i % 200 == 0)
-			w.others = (uint64_t)random() * KIB % (w.whole - w.used);
-		look(&w, 5);
-		assert_true(view_of(&w).available >= 1 * GIB || w.limit == LEAST);
-		if (i % 200 > 0 && w.limit < BUDGET && view_of(&w).available < 2 * GIB)
-			assert_int_equal(w.steps, steps);
-		w.used += (uint64_t)random() % (w.limit - w.used + 1);
+			w->others = (uint64_t)random() * KIB % (w->whole - w->used);
+		look(w, 5);
+		assert_true(view_of(w).available >= 1 * GIB || w->limit == LEAST);
+		if (i % 200 > 0 && w->limit < BUDGET && view_of(w).available < 2 * GIB)
+			assert_int_equal(w->steps, steps);
+		w->used += (uint64_t)random() % (w->limit - w->used + 1);
 	}
 }
 
@@ -273,11 +238,11 @@ static void wait_for_looks(struct pool *pool, unsigned more)
 		wait_changed(pool);
 }
 
-static struct pressure *start(struct pool *pool, uint64_t available)
+static struct pressure *start(struct pool *pool, unsigned tick_ms, uint64_t available)
 {
 	const struct pressure_params params = {
 		.root = "machine",
-		.tick_ms = 1,
+		.tick_ms = tick_ms,
 		.least = LEAST,
 		.ops = {.context = pool, .usage = pool_usage, .set_limit = pool_set_limit}};
 	struct pressure *pressure;
@@ -292,21 +257,10 @@ static struct pressure *start(struct pool *pool, uint64_t available)
 	return pressure;
 }
 
-TEST(the_thread_shrinks_the_pool_and_lets_it_grow_again)
-{
-	struct pool pool = {0};
-	struct pressure *pressure = start(&pool, 512 * MIB);
-
-	wait_for_limit(&pool, BUDGET - 512 * MIB);
-	set_available(&pool, 8 * GIB);
-	wait_for_limit(&pool, BUDGET);
-	pressure_stop(pressure);
-}
-
 TEST(the_thread_leaves_a_pool_with_plenty_alone)
 {
 	struct pool pool = {0};
-	struct pressure *pressure = start(&pool, 8 * GIB);
+	struct pressure *pressure = start(&pool, 1, 8 * GIB);
 
 	wait_for_looks(&pool, 50);
 	pressure_stop(pressure);
@@ -317,53 +271,21 @@ TEST(the_thread_leaves_a_pool_with_plenty_alone)
 /* A thread that is asleep for days ends at once. */
 TEST(stopping_does_not_wait_for_the_next_look)
 {
-	struct pool pool = {.used = BUDGET, .limit = BUDGET};
-	const struct pressure_params params = {
-		.root = "machine",
-		.tick_ms = 100000000,
-		.least = LEAST,
-		.ops = {.context = &pool, .usage = pool_usage, .set_limit = pool_set_limit}};
-	struct pressure *pressure;
+	struct pool pool = {0};
 
-	pthread_mutex_init(&pool.lock, NULL);
-	pthread_cond_init(&pool.changed, NULL);
-	assert_int_equal(pressure_start(&params, &pressure), 0);
-	pressure_stop(pressure);
+	pressure_stop(start(&pool, 100000000, 8 * GIB));
 	pressure_stop(NULL);
-}
-
-/* What is written to standard error between begin and end. */
-struct capture {
-	int saved;
-	char text[4096];
-};
-
-static void capture_begin(struct capture *capture)
-{
-	fflush(stderr);
-	capture->saved = dup(STDERR_FILENO);
-	assert_non_null(freopen("stderr.txt", "w+", stderr));
-}
-
-static void capture_end(struct capture *capture)
-{
-	size_t length;
-
-	fseek(stderr, 0, SEEK_SET);
-	length = fread(capture->text, 1, sizeof(capture->text) - 1, stderr);
-	capture->text[length] = '\0';
-	dup2(capture->saved, STDERR_FILENO);
-	close(capture->saved);
 }
 
 TEST(it_says_when_it_begins_and_when_it_is_over_and_no_more)
 {
-	struct capture capture;
+	int saved = dup(STDERR_FILENO);
 	struct pool pool = {0};
 	struct pressure *pressure;
+	char said[4096] = "";
 
-	capture_begin(&capture);
-	pressure = start(&pool, 512 * MIB);
+	assert_non_null(freopen("stderr.txt", "w+", stderr));
+	pressure = start(&pool, 1, 512 * MIB);
 	wait_for_limit(&pool, BUDGET - 512 * MIB);
 	set_available(&pool, 256 * MIB);
 	wait_for_looks(&pool, 3);
@@ -371,9 +293,12 @@ TEST(it_says_when_it_begins_and_when_it_is_over_and_no_more)
 	wait_for_limit(&pool, BUDGET);
 	wait_for_looks(&pool, 3);
 	pressure_stop(pressure);
-	capture_end(&capture);
+	rewind(stderr);
+	assert_true(fread(said, 1, sizeof(said) - 1, stderr) > 0);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
 	assert_string_equal(
-		capture.text,
+		said,
 		"test: memory is short, 512 MiB available: for now the pool may use 3.5 GiB, "
 		"not 4 GiB\n"
 		"test: memory is no longer short: the pool may use 4 GiB again\n");

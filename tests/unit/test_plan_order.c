@@ -377,6 +377,27 @@ DOES(ssd, on_an_ssd((void *[]){NULL}))
 DOES(cached, in_the_page_cache((void *[]){NULL}))
 DOES(pace, the_world.budget.pace = n[0])
 DOES(read, read_all(&sim))
+DOES(memory, sim.memory = n[0])
+DOES(part, sim.memory = total_bytes(&the_world) / 100 * n[0])
+DOES(changed, make_seek_bound(sim_of(changed_photos(PHOTOS, n[0]))); order = shuffled(PHOTOS))
+DOES(once, assert_all_was_read_once(&sim))
+GET(held, sim.held)
+GET(waits, sim.waits)
+GET(late, sim.late)
+GET(misses, sim.misses)
+GET(requests, sim.requests)
+GET(seconds, (uint64_t)sim.now)
+
+/* Thousandths of the time that the device needs for one sweep, and for each file by itself. */
+static uint64_t of_time(double requests)
+{
+	double bytes = (double)total_bytes(&the_world);
+
+	return (uint64_t)(1000 * sim.now / (requests * sim.request + bytes * sim.byte));
+}
+
+GET(sweeps, of_time((double)total_bytes(&the_world) / (double)the_world.budget.run))
+GET(alone, of_time(PHOTOS))
 
 /* On a hard disk. */
 DO(leaves)
@@ -418,11 +439,25 @@ DO(expect)
 	}
 }
 
-/* They leave the pool. Of which there are so many in it. */
+/* They are in the pool; they leave it. Of which there are so many in it. */
+DO(have)
+{
+	for (uint64_t i = n[0]; i < n[1]; i++)
+		the_world.pooled[order[i]] = true;
+}
+
 DO(evict)
 {
 	for (uint64_t i = n[0]; i < n[1]; i++)
 		the_world.pooled[order[i]] = false;
+}
+
+DO(until)
+{
+	struct plan_run run;
+
+	while (the_world.bytes < n[0])
+		assert_true(next_run(&sim, &run));
 }
 
 static uint64_t count_there(uint64_t from, uint64_t to)
@@ -436,6 +471,26 @@ static uint64_t count_there(uint64_t from, uint64_t to)
 
 GET(there, count_there(n[0], n[1]))
 
+static unsigned any_readers;
+
+/* Of a known order, by so many readers, which need so many microseconds for a file. */
+DO(epoch)
+{
+	unsigned readers = n[0] ? (unsigned)n[0] : any_readers;
+
+	sim.think = (n[1] ? (double)n[1] : readers * 200.0) * 1e-6;
+	do_follow((const uint64_t[]){0, 0});
+	run_epoch(&sim, order, PHOTOS, readers, 32 / readers);
+}
+
+/* However many readers there are. */
+#define ANY_READERS(name, text)                                                               \
+	TEST(name)                                                                            \
+	{                                                                                     \
+		for (any_readers = 1; any_readers <= READERS; any_readers += any_readers + 1) \
+			story_play(text);                                                     \
+	}
+
 /* On a hard disk, and on an SSD. */
 #define BOTH(name, text)                   \
 	TEST(name)                         \
@@ -446,24 +501,8 @@ GET(there, count_there(n[0], n[1]))
 
 /* --- throughput-bound ------------------------------------------------------- */
 
-TEST(each_file_is_there_before_it_is_asked_for)
-{
-	const unsigned readers[] = {1, 4, 8};
-
-	for (unsigned i = 0; i < 3; i++) {
-		struct sim *s = sim_of(photos(PHOTOS));
-
-		order = shuffled(PHOTOS);
-		make_throughput_bound(s);
-		s->memory = total_bytes(s->world) / 2;
-		s->think = readers[i] * 200e-6;
-		follow(s, order, PHOTOS);
-		run_epoch(s, order, PHOTOS, readers[i], 32 / readers[i]);
-		assert_all_was_read_once(s);
-		assert_true(s->waits <= 64); /* for the files of the first window */
-		assert_true(s->world->looks < 8 * PHOTOS);
-	}
-}
+ANY_READERS(each_file_is_there_before_it_is_asked_for,
+	    "ssd; part 50; epoch; once; waits <= 64; looks < 160000") /* of the first window */
 
 /* No two files that are needed at about the same time lie near enough for one run. */
 TEST_WITH(ssd, s, an_ssd_is_read_in_the_order_of_need)
@@ -550,134 +589,36 @@ TEST_WITH(photos, s, an_object_store_has_hundreds_of_ranges_under_way)
 
 /* --- seek-bound -------------------------------------------------------- */
 
-/* Seconds of an epoch on a hard disk, with a pool for a part of the data. */
-static double seek_bound_epoch(struct sim *s, double part, unsigned readers)
-{
-	order = shuffled(PHOTOS);
-	make_seek_bound(s);
-	s->memory = (uint64_t)((double)total_bytes(s->world) * part);
-	s->think = readers * 200e-6;
-	follow(s, order, PHOTOS);
-	return run_epoch(s, order, PHOTOS, readers, 32 / readers);
-}
-
-static double one_by_one(const struct sim *s)
-{
-	return PHOTOS * s->request + (double)total_bytes(s->world) * s->byte;
-}
-
-static double one_sweep(const struct sim *s)
-{
-	double bytes = (double)total_bytes(s->world);
-
-	return bytes / (double)s->world->budget.run * s->request + bytes * s->byte;
-}
-
 /* Two sweeps, since half of it fits; the windows that double cost a fraction of one. */
-TEST(a_hard_disk_takes_as_many_sweeps_as_memory_asks_for)
-{
-	const unsigned readers[] = {1, 4, 8};
-
-	for (unsigned i = 0; i < 3; i++) {
-		struct sim *s = sim_of(photos(PHOTOS));
-		double seconds = seek_bound_epoch(s, 0.5, readers[i]);
-
-		assert_all_was_read_once(s);
-		assert_true(seconds < 2.5 * one_sweep(s));
-		assert_true(seconds < one_by_one(s) / 4.2);
-		assert_true(s->requests < PHOTOS / 11);
-		assert_true(s->misses < PHOTOS / 22);
-	}
-}
+ANY_READERS(
+	a_hard_disk_takes_as_many_sweeps_as_memory_asks_for,
+	"disk; part 50; epoch; once; sweeps < 2500; alone < 238; requests < 1818; misses < 909; "
+	"looks < 200000")
 
 /* During a sweep readers take more than fits, since what they have used makes room. Without that it
  * would take 2.8 sweeps and 4.5. */
-TEST(a_sweep_brings_more_than_there_is_room_for)
-{
-	const unsigned readers[] = {1, 4, 8};
+ANY_READERS(a_sweep_brings_more_than_there_is_room_for,
+	    "disk; part 40; epoch; once; sweeps < 2300; disk; part 20; epoch; once; sweeps < 3800")
 
-	for (unsigned i = 0; i < 3; i++) {
-		struct sim *s = sim_of(photos(PHOTOS));
-
-		assert_true(seek_bound_epoch(s, 0.4, readers[i]) < 2.3 * one_sweep(s));
-		assert_all_was_read_once(s);
-		s = sim_of(photos(PHOTOS));
-		assert_true(seek_bound_epoch(s, 0.2, readers[i]) < 3.8 * one_sweep(s));
-		assert_all_was_read_once(s);
-	}
-}
-
-TEST(memory_for_a_tenth_is_better_than_none)
-{
-	struct sim *s = sim_of(photos(PHOTOS));
-	double seconds = seek_bound_epoch(s, 0.1, 4);
-
-	assert_all_was_read_once(s);
-	assert_true(seconds < one_by_one(s) * 2 / 3);
-}
+STORY(memory_for_a_tenth_is_better_than_none, "disk; part 10; epoch 4; once; alone < 667")
 
 /* Readers that need 60 s, and memory for a quarter: what they have used makes room for what comes
  * next while the sweep goes on. */
-TEST_WITH(disk, s, sweeps_never_end)
-{
-	s->memory = total_bytes(s->world) / 4;
-	s->think = 4 * 3e-3;
-	follow(s, order, PHOTOS);
-	assert_true(run_epoch(s, order, PHOTOS, 4, 8) < 80);
-	assert_all_was_read_once(s);
-}
+STORY(sweeps_never_end, "disk; part 25; epoch 4 12000; once; seconds < 80")
 
-TEST(if_all_fits_a_hard_disk_takes_one_sweep)
-{
-	struct sim *s = sim_of(photos(PHOTOS));
-	double seconds = seek_bound_epoch(s, 1.2, 4);
+STORY(if_all_fits_a_hard_disk_takes_one_sweep,
+      "disk; part 120; epoch 4; once; sweeps < 1500; alone < 143")
 
-	assert_all_was_read_once(s);
-	assert_true(seconds < 1.5 * one_sweep(s));
-	assert_true(seconds < one_by_one(s) / 7);
-}
+/* Four readers, each as slow as reading one by one, hardly ever wait: the other half of the memory
+ * is always there. */
+STORY(slow_readers_do_not_wait_for_a_hard_disk,
+      "disk; part 50; epoch 4 35800; once; late = 0; waits < 400; requests < 2857")
 
-/* Readers that need as long as four sweeps, each with half of the memory, hardly ever wait: the
- * other half is always there. */
-TEST_WITH(disk, s, slow_readers_do_not_wait_for_a_hard_disk)
-{
-	s->memory = total_bytes(s->world) / 2;
-	s->think = 4 * one_by_one(s) / PHOTOS; /* four readers: as slow as reading one by one */
-	follow(s, order, PHOTOS);
-	run_epoch(s, order, PHOTOS, 4, 8);
-	assert_all_was_read_once(s);
-	assert_int_equal(s->late, 0);
-	assert_true(s->waits < PHOTOS / 50);
-	assert_true(s->requests < PHOTOS / 7);
-}
+/* Windows are small at first; other files are what is left of the window. */
+STORY(the_first_files_come_soon, "disk; follow; until 7M; there 0-70 > 60; there 90-20000 = 0")
 
-/* Windows are small at first, so the first files come soon. */
-TEST_WITH(disk, s, the_first_files_come_soon)
-{
-	struct plan_run run;
-
-	follow(s, order, PHOTOS);
-	while (s->world->bytes < 7 * MIB)
-		assert_true(next_run(s, &run));
-	assert_true(count_there(0, 70) > 60); /* the others are what is left of the window */
-	assert_int_equal(count_there(90, PHOTOS), 0);
-}
-
-TEST_WITH(disk, s, after_the_first_window_what_fits_is_read_in_one_sweep)
-{
-	struct plan_run run;
-	unsigned files = 0;
-
-	s->world->budget.gap = 512 * KIB;
-	follow(s, order, PHOTOS);
-	while (s->world->bytes < 9 * MIB)
-		assert_true(next_run(s, &run));
-	for (unsigned i = 0; i < 100; i++) {
-		assert_true(next_run(s, &run));
-		files += run.count;
-	}
-	assert_true(files > 200);
-}
+STORY(after_the_first_window_what_fits_is_read_in_one_sweep,
+      "disk; gap 512K; follow; until 9M; recount; until 30M; mean > 220K")
 
 /* Memory that comes back file by file is not filled by a read for each. */
 TEST_WITH(disk, s, a_window_waits_until_there_is_room_for_it)
@@ -746,22 +687,9 @@ BOTH(nothing_of_other_files_is_read,
 STORY(what_is_there_is_not_read, "disk; pool 0-20000 3; follow; read; planned 0-20000 = 13333")
 
 /* Other jobs use what lies in the pool, and it is evicted. */
-TEST_WITH(ssd, s, what_is_there_now_may_be_gone_when_it_comes)
-{
-	enum { FILES = 2000, HAVE = FILES / 2, GONE = FILES / 4 };
-
-	s->world->budget.pace = 20 * MIB;
-	follow(s, order, PHOTOS);
-	for (uint32_t i = HAVE; i < FILES; i++)
-		s->world->pooled[order[i]] = true;
-	for (uint32_t i = 0; i < FILES; i++) {
-		for (uint32_t j = HAVE; i == GONE && j < FILES; j++)
-			s->world->pooled[order[j]] = false;
-		read_all(s);
-		demand(s, order[i]);
-	}
-	assert_int_equal(s->world->hits, FILES);
-}
+STORY(what_is_there_now_may_be_gone_when_it_comes,
+      "ssd; pace 20M; follow; have 1000-2000; expect 0-500; evict 1000-2000; expect 500-2000; "
+      "hits = 2000")
 
 TEST_WITH(disk, s, what_was_asked_for_meanwhile_is_left_out)
 {
@@ -910,21 +838,10 @@ TEST(any_extent_of_a_file_belongs_to_the_forecast)
 
 /* --- several forecasts ----------------------------------------------------------------------- */
 
-TEST_WITH(disk, s, two_forecasts_share_the_room)
-{
-	uint64_t one, two;
-
-	s->memory = 400 * MIB;
-	follow(s, shuffled_from(0, 10000), 10000);
-	follow(s, shuffled_from(10000, 10000), 10000);
-	read_all(s);
-	one = planned_in(s->world, 0, 10000);
-	two = planned_in(s->world, 10000, PHOTOS);
-	assert_true(s->held > 350 * MIB);
-	assert_in_range(one, two * 3 / 4, two * 4 / 3);
-}
-
-TEST_AGAIN(ssd, two_forecasts_share_the_room);
+BOTH(two_forecasts_share_the_room,
+     "memory 400M; follow 0 10000; follow 10000 10000; read; held > 350M; "
+     "planned 0-10000 > 1550; planned 0-10000 < 2150; planned 10000-20000 > 1550; "
+     "planned 10000-20000 < 2150")
 
 /* The first one has all the memory; what its readers free goes to the other. */
 TEST_WITH(disk, s, a_late_comer_gets_its_share)
@@ -1108,14 +1025,6 @@ TEST_WITH(photos, s, if_all_is_there_little_is_looked_at)
 	assert_true(s->world->looks < 10 * PHOTOS);
 }
 
-TEST(an_epoch_looks_at_each_file_a_few_times)
-{
-	struct sim *s = sim_of(photos(PHOTOS));
-
-	seek_bound_epoch(s, 0.5, 4);
-	assert_true(s->world->looks < 10 * PHOTOS);
-}
-
 TEST(small_packs_are_fine)
 {
 	const uint32_t none = 0;
@@ -1143,19 +1052,6 @@ int main(void)
 }
 
 /* One of 20 had divided so many reads that there were twice as many, one of 10 three times. */
-TEST(a_delta_does_not_divide_the_reads_of_its_base)
-{
-	const uint32_t every[] = {100, 20, 10};
-	uint64_t fresh;
-
-	for (unsigned i = 0; i < 3; i++) {
-		struct sim *s = sim_of(photos(PHOTOS));
-
-		seek_bound_epoch(s, 0.5, 4);
-		fresh = s->requests;
-		s = sim_of(changed_photos(PHOTOS, every[i]));
-		seek_bound_epoch(s, 0.5, 4);
-		assert_all_was_read_once(s);
-		assert_true(s->requests < fresh * 5 / 4);
-	}
-}
+STORY(a_delta_does_not_divide_the_reads_of_its_base,
+      "changed 100; part 50; epoch 4; once; requests < 1800; changed 20; part 50; epoch 4; once; "
+      "requests < 1800; changed 10; part 50; epoch 4; once; requests < 1800")

@@ -244,6 +244,25 @@ DO(demand)
 		demand(&the_sim, e);
 }
 
+DO(again)
+{
+	for (uint64_t i = 0; i < n[1]; i++)
+		demand(&the_sim, n[0]);
+}
+
+DO(scan)
+{
+	for (uint64_t e = n[0]; e < n[1]; e++)
+		ask(&the_sim, e, true);
+}
+
+/* With replacement. */
+DO(draw)
+{
+	for (uint64_t i = 0; i < n[0]; i++)
+		demand(&the_sim, (uint64_t)random() % PHOTOS);
+}
+
 /* Of n[1] extents from n[0] on the first n[2]. */
 DO(shuffle)
 {
@@ -348,12 +367,8 @@ TEST_WITH(photos, sim, what_was_let_go_of_is_not_read_ahead_twice)
 
 STORY(who_asks_for_two_files_has_nothing_read, "photos 20000; demand 500; demand 9000; runs = 0")
 
-TEST_WITH(photos, sim, asking_for_the_same_file_again_and_again_proves_nothing)
-{
-	for (int i = 0; i < 1000; i++)
-		demand(sim, 500 + (uint64_t)(i % 2) * 9000);
-	assert_int_equal(sim->world->runs, 0);
-}
+STORY(asking_for_the_same_file_again_and_again_proves_nothing,
+      "photos 20000; again 500 500; again 9000 500; again 500 500; runs = 0")
 
 TEST_WITH(photos, sim, a_scan_is_left_to_the_scan)
 {
@@ -424,19 +439,8 @@ STORY(a_block_that_is_found_after_the_sweep_is_read_too,
       "photos 20000; demand 10000-11000 10; planned 0-256 = 0; more = 0; demand 7; "
       "planned 0-256 = 255")
 
-TEST_WITH(photos, sim, the_pass_goes_on_before_it_turns_back)
-{
-	struct world *w = sim->world;
-	uint64_t last;
-
-	for (uint64_t e = 0; e < 100; e++)
-		ask(sim, 10000 + 10 * e, false);
-	assert_true(read_run(sim));
-	last = w->last.extents[w->last.count - 1];
-	ask(sim, 7, false);
-	assert_true(read_run(sim));
-	assert_true(w->last.extents[0] > last);
-}
+STORY(the_pass_goes_on_before_it_turns_back,
+      "photos 20000; ask 10000-11000 10; more = 1; first = 10001; ask 7; more = 1; first > 10001")
 
 /* --- runs ------------------------------------------------------------------------------------ */
 
@@ -560,15 +564,9 @@ TEST(the_pass_leaves_out_what_wanted_records_brought)
 	assert_true(sim->world->runs <= sweep + sweep / 20);
 }
 
-TEST(nothing_comes_with_a_record_before_the_epoch_is_known)
-{
-	struct sim *sim = sim_of_a_seek_bound_device();
-
-	for (uint32_t i = 0; i < 7; i++)
-		assert_false(miss(sim, i * 997));
-	miss(sim, 7 * 997);
-	assert_true(miss(sim, 8 * 997));
-}
+STORY(nothing_comes_with_a_record_before_the_epoch_is_known,
+      "seeks; miss 0 = 0; miss 997 = 0; miss 1994 = 0; miss 2991 = 0; miss 3988 = 0; "
+      "miss 4985 = 0; miss 5982 = 0; ask 6979; miss 7976 = 1")
 
 TEST_WITH(shared, sim, on_shared_storage_nothing_comes_with_a_record_of_a_block_asked_of_a_little)
 {
@@ -670,12 +668,8 @@ TEST_WITH(photos, sim, what_a_run_brings_counts_once)
 	assert_int_equal(sim->sweep.ahead, run.bytes);
 }
 
-TEST_WITH(photos, sim, an_epoch_looks_at_each_extent_about_once)
-{
-	sim->ratio = 1;
-	shuffle_over(sim, 0, PHOTOS);
-	assert_true(sim->world->looks <= PHOTOS + 2 * sim->world->runs + PHOTOS / 10);
-}
+STORY(an_epoch_looks_at_each_extent_about_once,
+      "photos 20000; ratio 1; shuffle 0 20000; looks < 25000")
 
 STORY(where_there_is_no_room_little_is_looked_at,
       "photos 20000; room 0 1; shuffle 0 20000; runs = 0; looks <= 40000")
@@ -736,54 +730,20 @@ static void assert_five_fourths(const struct world *w)
 	}
 }
 
-/* Asks for a share of all, drawn at random. */
-static struct sim *rank_of(double share)
-{
-	struct sim *sim = shared_sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
+DOES(fifths, assert_five_fourths(&the_world))
 
-	for (uint32_t i = 0; i < (uint32_t)(share * PHOTOS); i++) {
-		demand(sim, order[i]);
-		if (i % 1000 == 0)
-			assert_five_fourths(sim->world);
-	}
-	assert_five_fourths(sim->world);
-	assert_nothing_planned_twice(sim->world);
-	return sim;
-}
+STORY(one_of_sixteen_ranks_has_nothing_read_ahead,
+      "shared; shuffle 0 20000 1250; runs = 0; shared; shuffle 0 20000 10000; runs = 0")
 
-TEST(one_of_sixteen_ranks_has_nothing_read_ahead)
-{
-	assert_int_equal(rank_of(1 / 16.0)->world->runs, 0);
-	assert_int_equal(rank_of(1 / 2.0)->world->runs, 0);
-}
+STORY(shared_storage_is_never_asked_for_more_than_five_fourths,
+      "shared; shuffle 0 20000 16000; fifths; twice = 0; bytes > 0; "
+      "shared; shuffle 0 20000 18000; fifths; twice = 0; bytes > 0")
 
-TEST(shared_storage_is_never_asked_for_more_than_five_fourths)
-{
-	assert_true(rank_of(0.8)->world->bytes > 0);
-	assert_true(rank_of(0.9)->world->bytes > 0);
-}
+STORY(the_last_fifth_of_a_whole_epoch_is_read_ahead,
+      "shared; shuffle 0 20000; fifths; once; hits >= 3000; hits <= 4000")
 
-TEST(the_last_fifth_of_a_whole_epoch_is_read_ahead)
-{
-	struct sim *sim = rank_of(1);
-
-	assert_all_was_read_once(sim);
-	assert_in_range(sim->world->hits, PHOTOS * 15 / 100, PHOTOS / 5);
-}
-
-TEST_WITH(shared, sim, a_block_is_finished_when_four_fifths_were_asked_for)
-{
-	uint64_t e = 0;
-
-	while (e * 5 < PLAN_BLOCK * 4) {
-		assert_false(read_run(sim));
-		ask(sim, e++, true); /* be it by a scan */
-	}
-	while (read_run(sim))
-		;
-	assert_int_equal(planned_in(sim->world, 0, PHOTOS), PLAN_BLOCK - e);
-}
+STORY(a_block_is_finished_when_four_fifths_were_asked_for, /* be it by a scan */
+      "shared; scan 0-204; more = 0; scan 204-205; read; planned 0-20000 = 51")
 
 /* --- epochs ---------------------------------------------------------------------------------- */
 
@@ -902,33 +862,12 @@ STORY(where_the_kernel_keeps_all_there_is_one_epoch,
       "shuffle 0 2000; epoch = 0; twice = 0")
 
 /* Of N draws some N / e files are never drawn: what is read ahead is wasted at last. */
-TEST_WITH(epochs, sim, who_draws_with_replacement_is_left_alone_after_one_epoch)
-{
-	uint64_t bytes;
+STORY(who_draws_with_replacement_is_left_alone_after_one_epoch,
+      "epochs; draw 40000; recount; draw 100000; bytes < 22M; epoch > 2")
 
-	while (sim->sweep.epoch == 0)
-		demand(sim, (uint64_t)random() % PHOTOS);
-	bytes = total_bytes(sim->world);
-	sim->world->bytes = 0;
-	for (uint32_t i = 0; i < 5 * PHOTOS; i++) {
-		uint64_t before = sim->world->bytes;
-
-		demand(sim, (uint64_t)random() % PHOTOS);
-		assert_true(sim->world->bytes <= before || before < bytes / 100);
-	}
-	assert_true(sim->world->bytes < bytes / 100);
-	assert_true(sim->sweep.epoch > 2);
-}
-
-TEST_WITH(epochs, sim, a_whole_epoch_after_a_broken_one_makes_the_next_one_stream)
-{
-	shuffle_over(sim, 0, PHOTOS);
-	for (uint32_t i = 0; i < 2 * PHOTOS; i++) /* some epochs of draws with replacement */
-		demand(sim, (uint64_t)random() % PHOTOS);
-	for (int epoch = 0; epoch < 3; epoch++)
-		shuffle_over(sim, 0, PHOTOS);
-	assert_true(sim->world->hits > PHOTOS * 9 / 10);
-}
+STORY(a_whole_epoch_after_a_broken_one_makes_the_next_one_stream,
+      "epochs; shuffle 0 20000; draw 40000; shuffle 0 20000; shuffle 0 20000; shuffle 0 20000; "
+      "hits > 18000")
 
 TEST_WITH(epochs, sim, a_file_that_is_read_now_and_then_ends_no_epoch)
 {
@@ -942,19 +881,10 @@ TEST_WITH(epochs, sim, a_file_that_is_read_now_and_then_ends_no_epoch)
 	assert_int_equal(sim->sweep.epoch, 0);
 }
 
-TEST_WITH(epochs, sim, validation_in_between_belongs_to_the_epoch)
-{
-	enum { TRAIN = 18000, ROUNDS = 4 };
-
-	for (uint64_t round = 0; round < ROUNDS; round++) {
-		shuffle_over(sim, 0, TRAIN);
-		assert_int_equal(sim->sweep.epoch, round);
-		for (uint64_t e = TRAIN; e < PHOTOS; e++)
-			ask(sim, e, true);
-		assert_int_equal(sim->sweep.epoch, round);
-	}
-	assert_true(sim->world->hits > TRAIN * 9 / 10);
-}
+STORY(validation_in_between_belongs_to_the_epoch,
+      "epochs; shuffle 0 18000; scan 18000-20000; epoch = 0; shuffle 0 18000; epoch = 1; "
+      "scan 18000-20000; epoch = 1; shuffle 0 18000; epoch = 2; scan 18000-20000; epoch = 2; "
+      "shuffle 0 18000; scan 18000-20000; epoch = 3; hits > 16200")
 
 STORY(what_was_preloaded_is_not_preloaded_for_the_next_epoch,
       "epochs; preload; read; shuffle 0 20000; shuffle 0 200; epoch = 1; active = 0; "

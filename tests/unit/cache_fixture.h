@@ -279,15 +279,19 @@ static inline void lay_even(struct world *w, uint64_t extents, uint64_t size)
 	write_file(w);
 }
 
-/* As LMDB keeps small files in leaf pages, each of which it fills from its end. */
+/* As LMDB keeps small files in leaf pages, each of which it fills from its end. The last of a file.
+ */
 static inline void lay_leaf_pages(struct world *w, uint64_t pages)
 {
 	enum { PAGE = 16384, EACH = 26, SIZE = 600, GAP = 10 };
+	uint64_t first = w->extents, page = w->bytes / PAGE + 1;
 
+	w->bytes = page * PAGE;
 	for (uint64_t i = 0; i < pages * EACH; i++)
 		lay(w, i % EACH ? GAP : PAGE - EACH * SIZE - (EACH - 1) * GAP, SIZE);
-	for (uint64_t i = 0; i < w->extents; i++)
-		w->offsets[i] = (i / EACH + 1) * PAGE - (i % EACH + 1) * SIZE - i % EACH * GAP;
+	for (uint64_t i = 0; i < pages * EACH; i++)
+		w->offsets[first + i] =
+			(page + i / EACH + 1) * PAGE - (i % EACH + 1) * SIZE - i % EACH * GAP;
 	write_file(w);
 }
 

@@ -52,53 +52,24 @@ static void assert_nothing_in_vain(struct world *w)
 	assert_int_equal(stats.distinct_bytes, payload(w));
 }
 
-TEST_OF(w, a_scan_uses_all_that_was_read_ahead)
+/* Photographs; what has small gaps; tiny files, close to each other and in leaf pages. */
+TEST_OF(w, a_scan_uses_all_that_was_read_ahead_in_few_reads)
 {
-	struct cache_stats stats;
-
-	lay_even(w, 400, 110000);
-	start(w, READAHEAD, THREADS);
-	scan_behind(w);
-	stats = stats_of(w);
-	assert_nothing_in_vain(w);
-	assert_true(stats.prefetch_issued >= (w->extents - SURE) * 110000);
-	assert_true(stats.device_bytes <= w->bytes + stats.device_reads * 2 * CACHE_PAGE);
-	assert_true(stats.device_reads <= SURE + 2 * w->bytes / LEARNER_RUN_MIN);
-}
-TEST_AGAIN(far, a_scan_uses_all_that_was_read_ahead);
-
-TEST_OF(w, small_gaps_are_read_over)
-{
-	for (int i = 0; i < 400; i++)
+	for (int i = 0; i < 300; i++)
+		lay(w, 0, 110000);
+	for (int i = 0; i < 300; i++)
 		lay(w, random_below(LEARNER_GAP_MIN), 1 + random_below(30000));
-	write_file(w);
-	start(w, READAHEAD, THREADS);
-	scan_behind(w);
-	assert_nothing_in_vain(w);
-	assert_true(stats_of(w).device_reads < w->extents / 4);
-}
-TEST_AGAIN(far, small_gaps_are_read_over);
-
-TEST_OF(w, many_tiny_extents_are_few_reads)
-{
-	for (int i = 0; i < 4000; i++)
+	for (int i = 0; i < 2000; i++)
 		lay(w, i % 2 ? 10 : 0, 100 + (uint64_t)i % 50);
-	write_file(w);
+	lay_leaf_pages(w, 80);
 	start(w, READAHEAD, THREADS);
 	scan_behind(w);
 	assert_nothing_in_vain(w);
-	assert_true(stats_of(w).device_reads < w->extents / 50);
+	print_message("%llu reads\n", (unsigned long long)stats_of(w).device_reads);
+	assert_true(stats_of(w).device_reads < 200);
+	assert_true(stats_of(w).device_bytes <= w->bytes + 200 * 2 * CACHE_PAGE);
 }
-
-TEST_OF(w, files_of_leaf_pages_are_few_reads)
-{
-	lay_leaf_pages(w, 150);
-	start(w, READAHEAD, THREADS);
-	scan_behind(w);
-	assert_nothing_in_vain(w);
-	assert_true(stats_of(w).device_reads < w->extents / 50);
-}
-TEST_AGAIN(far, files_of_leaf_pages_are_few_reads);
+TEST_AGAIN(far, a_scan_uses_all_that_was_read_ahead_in_few_reads);
 
 /* Many scans at once want more ahead than there is room for: each byte is either used, lost or
  * still there, and every reader gets on. */
@@ -311,24 +282,6 @@ TEST_OF(w, what_was_held_back_is_looked_for_once_it_may_run)
 		request_work.perform(w->cache, &fills[--count]->item);
 }
 
-TEST_OF(w, no_readahead_means_none_at_all)
-{
-	struct cache_params params;
-	uint64_t order[MOST];
-
-	lay_photos(w, 600);
-	params = buffered(w, 64 * MIB, false);
-	params.readahead = 0;
-	start_with(w, &params);
-	shuffle(order, w->extents);
-	for (uint64_t i = 0; i < w->extents / 2; i++)
-		read_all_of(w, order[i]);
-	for (uint64_t e = 0; e < w->extents; e++)
-		read_all_of(w, e);
-	cache_stop(w->cache);
-	assert_int_equal(issued(w), 0);
-}
-
 /* --- everything once --------------------------------------------------------------------------
  */
 
@@ -467,10 +420,11 @@ static void read_nothing_ahead(struct world *w)
 	w->cache->ahead.running = LEARNER_NEAR_MOST;
 }
 
-static void read_records_and_what_lies_around(struct world *w)
+TEST_OF(w, on_a_seek_bound_device_a_record_brings_what_lies_around_it_in_leaf_pages_too)
 {
 	uint64_t order[MOST], wanted, around = 0;
 
+	lay_leaf_pages(w, 150);
 	begin(w, 2 * slot_bytes(w, 0, w->extents), false);
 	read_nothing_ahead(w);
 	shuffle(order, w->extents);
@@ -486,18 +440,6 @@ static void read_records_and_what_lies_around(struct world *w)
 	}
 	assert_int_equal(around, 5);
 	cache_stop(w->cache);
-}
-
-TEST_OF(w, on_a_seek_bound_device_a_record_brings_what_lies_around_it)
-{
-	lay_photos(w, 2000);
-	read_records_and_what_lies_around(w);
-}
-
-TEST_OF(w, a_record_in_a_leaf_page_does_so_too)
-{
-	lay_leaf_pages(w, 150);
-	read_records_and_what_lies_around(w);
 }
 
 /* The order's window, and the pool with extents that stay. */
@@ -551,22 +493,6 @@ TEST_OF(w, what_lies_around_is_left_out_from_the_end)
 	assert_true(is_there(w, SMALL));
 	assert_true(is_there(w, LARGE) || !is_there(w, BEYOND));
 }
-
-TEST_OF(w, a_shuffled_epoch_reads_each_byte_about_once)
-{
-	struct epoch epoch;
-
-	lay_many_photos(w);
-	w->slow = true;
-	begin(w, 2 * slot_bytes(w, 0, w->extents), false);
-	epoch = shuffled_epoch(w);
-	cache_stop(w->cache);
-	assert_nothing_in_vain(w);
-	assert_true(epoch.hits > w->extents / 4);
-	assert_int_equal(epoch.fills, w->extents);
-	assert_true((double)epoch.bytes <= 1.1 * all_pages(w));
-}
-TEST_AGAIN(far, a_shuffled_epoch_reads_each_byte_about_once);
 
 /* The kernel keeps what was served: what waits to be asked for never fills the pool so that
  * some of it is lost. */
@@ -634,7 +560,10 @@ TEST_OF(w, a_pool_that_holds_all_reads_nothing_again)
 	w->slow = true;
 	begin(w, 64 * MIB, true);
 	epoch = shuffled_epoch(w);
+	assert_true(epoch.hits > w->extents / 4);
 	assert_int_equal(epoch.fills, w->extents);
+	assert_true((double)epoch.bytes <= 1.1 * all_pages(w));
+	assert_nothing_in_vain(w);
 	for (unsigned again = 0; again < 3; again++) {
 		epoch = shuffled_epoch(w);
 		assert_int_equal(epoch.bytes, 0);
@@ -645,44 +574,26 @@ TEST_OF(w, a_pool_that_holds_all_reads_nothing_again)
 	assert_int_equal(stats_of(w).distinct_bytes, payload(w));
 }
 
-/* Memory for half of the data; returns the share of the extents that fit. */
-static double start_half(struct world *w, uint64_t readahead)
+/* Memory for half of the data: an epoch costs what is missing. */
+TEST_OF(w, reading_ahead_costs_a_pool_that_keeps_no_hits)
 {
-	struct cache_params params;
+	double extents, missing;
+	struct epoch epoch;
 	uint64_t all;
 
 	lay_many_photos(w);
 	all = slot_bytes(w, 0, w->extents);
 	w->slow = true;
-	params = buffered(w, all / 2, true);
-	params.readahead = readahead;
-	start_with(w, &params);
-	return (double)stats_of(w).budget / (double)all;
-}
-
-static void an_epoch_costs_what_is_missing(struct world *w, uint64_t readahead)
-{
-	double share = start_half(w, readahead);
-	double extents = (double)w->extents, missing = 1 - 0.9 * share;
-	struct epoch epoch;
-
+	begin(w, all / 2, true);
+	extents = (double)w->extents;
+	missing = 1 - 0.9 * (double)stats_of(w).budget / (double)all;
 	shuffled_epoch(w);
 	epoch = shuffled_epoch(w);
 	show(w, &epoch);
-	assert_true((double)epoch.hits >= 0.9 * share * extents);
+	assert_true((double)epoch.hits >= (1 - missing) * extents);
 	assert_true((double)epoch.fills <= 1.1 * missing * extents);
 	assert_true((double)epoch.bytes <= 1.1 * missing * all_pages(w));
 	cache_stop(w->cache);
-}
-
-TEST_OF(w, a_pool_for_half_of_the_data_hits_half)
-{
-	an_epoch_costs_what_is_missing(w, 0);
-}
-
-TEST_OF(w, reading_ahead_costs_a_pool_that_keeps_no_hits)
-{
-	an_epoch_costs_what_is_missing(w, READAHEAD);
 }
 
 /* --- preload ------------------------------------------------------------------------------------
@@ -713,33 +624,14 @@ TEST_OF(w, preload_reads_all_without_a_demand)
 	preload_with(w, READAHEAD, true);
 }
 
-TEST_OF(w, preload_fills_the_staging_area_too)
+TEST_OF(w, preload_fills_the_staging_area_too_whatever_readahead_says)
 {
-	preload_with(w, READAHEAD, false);
-}
-
-TEST_OF(w, preload_is_the_users_wish_whatever_readahead_says)
-{
-	preload_with(w, 0, true);
-}
-
-TEST_OF(w, preload_stops_where_memory_ends)
-{
-	struct cache_params params;
-
-	lay_photos(w, 2000);
-	params = buffered(w, CACHE_BUDGET_MIN, true);
-	params.preload = true;
-	start_with(w, &params);
-	assert_true(poll_until(stats_of(w).used >= CACHE_BUDGET_MIN / 2));
-	cache_stop(w->cache);
-	assert_true(payload(w) > 2 * issued(w));
-	assert_int_equal(stats_of(w).evictions, 0);
-	assert_true(stats_of(w).used <= CACHE_BUDGET_MIN);
+	preload_with(w, 0, false);
 }
 
 /* Each takes a slot, so that those that fit have few bytes. */
-TEST_OF(w, preload_of_tiny_files_evicts_none)
+/* Each takes a slot, so that those that fit have few bytes. */
+TEST_OF(w, preload_stops_where_memory_ends)
 {
 	struct cache_params params;
 
@@ -751,5 +643,7 @@ TEST_OF(w, preload_of_tiny_files_evicts_none)
 	start_with(w, &params);
 	assert_true(poll_until(stats_of(w).used >= CACHE_BUDGET_MIN / 2));
 	cache_stop(w->cache);
+	assert_true(payload(w) > 2 * issued(w));
 	assert_int_equal(stats_of(w).evictions, 0);
+	assert_true(stats_of(w).used <= CACHE_BUDGET_MIN);
 }

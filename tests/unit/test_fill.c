@@ -134,17 +134,6 @@ static void read_layouts(struct world *w, unsigned count, void next(struct world
 	}
 }
 
-static void same_layout(struct world *w, unsigned i)
-{
-	(void)w;
-	(void)i;
-}
-
-static void read_in_all_ways(struct world *w)
-{
-	read_layouts(w, 1, same_layout);
-}
-
 static void begin_layout(struct world *w, uint64_t at)
 {
 	w->extents = 0;
@@ -153,89 +142,6 @@ static void begin_layout(struct world *w, uint64_t at)
 
 /* --- layouts ------------------------------------------------------------------------------------
  */
-
-TEST_OF(w, an_extent_may_begin_anywhere_in_its_page)
-{
-	lay(w, 0, 64 * KIB);
-	write_file(w);
-	w->extents = 0;
-	for (uint64_t lead = 0; lead < CACHE_PAGE; lead++) {
-		w->offsets[lead] = lead;
-		w->sizes[lead] = (uint32_t)(1 + lead * 7919 % 50000);
-	}
-	w->extents = CACHE_PAGE;
-	for (enum way way = 0; way < WAYS; way++) {
-		if (!can(w, way))
-			continue;
-		open_cache(w, way);
-		for (uint64_t lead = 0; lead < CACHE_PAGE; lead += lead < 64 ? 1 : SLOWER)
-			read_run(w, way, &lead, 1);
-	}
-}
-
-TEST_OF(w, extents_may_share_one_page)
-{
-	lay(w, 0, 300);
-	for (uint64_t i = 0; i < 1000; i++)
-		lay(w, i % 3 ? 0 : i % 40, 1 + i % 50);
-	write_file(w);
-	read_in_all_ways(w);
-}
-
-TEST_OF(w, an_extent_may_end_where_the_next_begins)
-{
-	for (uint64_t i = 0; i < 200; i++)
-		lay(w, 0, (1 + i % 5) * CACHE_PAGE + (i % 4 == 3 ? 0 : random_below(CACHE_PAGE)));
-	write_file(w);
-	read_in_all_ways(w);
-}
-
-TEST_OF(w, extents_may_be_whole_pages)
-{
-	for (uint64_t i = 0; i < 100; i++)
-		lay(w, i % 7 ? 0 : CACHE_PAGE, (1 + i % 9) * CACHE_PAGE);
-	write_file(w);
-	read_in_all_ways(w);
-}
-
-TEST_OF(w, long_files_lie_back_to_back)
-{
-	for (uint64_t i = 0; i < 5; i++) {
-		for (uint64_t full = 0; full < i; full++)
-			lay(w, full ? 0 : 137 * i, MIB);
-		lay(w, 0, 1 + random_below(MIB));
-	}
-	write_file(w);
-	read_in_all_ways(w);
-}
-
-/* A pair; the page that a gap begins or ends in is not the gap's alone. */
-static void lay_pair(struct world *w, unsigned i)
-{
-	static const uint64_t edges[] = {0,
-					 1,
-					 CACHE_PAGE - 1,
-					 CACHE_PAGE,
-					 CACHE_PAGE + 1,
-					 2 * CACHE_PAGE - 1,
-					 LEARNER_GAP_MIN,
-					 LEARNER_GAP_MAX - CACHE_PAGE,
-					 LEARNER_GAP_MAX - 1,
-					 LEARNER_GAP_MAX};
-	const unsigned count = sizeof(edges) / sizeof(edges[0]);
-
-	begin_layout(w, random_below(CACHE_PAGE));
-	lay(w, 0, 1 + random_below(2 * CACHE_PAGE));
-	lay(w, i < 5 * count ? edges[i % count] : random_below(LEARNER_GAP_MAX),
-	    1 + random_below(2 * CACHE_PAGE));
-}
-
-TEST_OF(w, gaps_of_all_sizes_are_read_over)
-{
-	lay(w, 0, LEARNER_GAP_MAX + 8 * CACHE_PAGE);
-	write_file(w);
-	read_layouts(w, 200, lay_pair);
-}
 
 /* The file is longer before, so that its last page has other bytes. */
 static void lay_end(struct world *w, unsigned i)
@@ -266,8 +172,19 @@ TEST_OF(w, the_file_may_end_anywhere_in_its_last_page)
 	}
 }
 
+/* The page that a gap begins or ends in is not the gap's alone. */
 static uint64_t any_gap(void)
 {
+	static const uint64_t edges[] = {1,
+					 CACHE_PAGE - 1,
+					 CACHE_PAGE,
+					 CACHE_PAGE + 1,
+					 2 * CACHE_PAGE - 1,
+					 LEARNER_GAP_MIN,
+					 LEARNER_GAP_MAX - CACHE_PAGE,
+					 LEARNER_GAP_MAX - 1,
+					 LEARNER_GAP_MAX};
+
 	switch (random() % 8) {
 	case 0:
 		return random_below(CACHE_PAGE);
@@ -275,6 +192,8 @@ static uint64_t any_gap(void)
 		return random_below(64 * KIB);
 	case 2:
 		return random() % 8 ? 0 : random_below(LEARNER_GAP_MAX + 2 * CACHE_PAGE);
+	case 3:
+		return edges[(uint64_t)random() % (random() % 8 ? 5 : 9)];
 	default:
 		return 0;
 	}
@@ -282,7 +201,8 @@ static uint64_t any_gap(void)
 
 #define FILE_BYTES (6 * MIB + 12345)
 
-/* Somewhere in the file or, every other one, at its very end. */
+/* Somewhere in the file or, every other one, at its very end, as tiny or as large as can be, back
+ * to back or with gaps. */
 static void lay_anything(struct world *w, unsigned i)
 {
 	uint64_t most_log = 4 + (uint64_t)random() % 17, count = 1 + random_below(60), left, shift;
@@ -291,6 +211,8 @@ static void lay_anything(struct world *w, unsigned i)
 	while (count--) {
 		uint64_t gap = any_gap(), size = 1 + random_below((uint64_t)1 << most_log);
 
+		if (random() % 8 == 0) /* whole pages */
+			size = min(cache_page_up(size), CACHE_EXTENT_MAX);
 		if (w->bytes + gap + size > FILE_BYTES)
 			break;
 		lay(w, gap, size);

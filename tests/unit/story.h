@@ -85,7 +85,8 @@ static inline uint64_t story_number(const char **at)
 			name = story_word(at, true);
 			if (!name)
 				fail_msg("no number: %s", *at);
-			return sum + name->number;
+			sum += name->number;
+			continue;
 		}
 		sum += number << (*end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'S' ? 14 : 0);
 		*at = end + strspn(end, "KMS");

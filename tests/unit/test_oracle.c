@@ -2,7 +2,7 @@
  * over the permutations of torch. */
 #include "cache/order/permutation.h"
 #include "tests/unit/oracle_world.h"
-#include "tests/unit/test.h"
+#include "tests/unit/story.h"
 
 /* --- what it finds --------------------------------------------------------------------------- */
 
@@ -38,6 +38,102 @@ static uint32_t output(uint32_t root, uint64_t word)
 	mt19937_skip(&mt, word);
 	return mt19937_next(&mt);
 }
+
+/* --- words of stories ------------------------------------------------------------------------ */
+
+static struct world *here;
+static struct epoch last;   /* that was read */
+static uint32_t order_seed; /* of the order */
+static struct query *asked;
+static bool is_found;
+
+NUMBER(large, LARGE)
+NUMBER(small, GUESS_SMALL)
+NUMBER(idle, ORACLE_IDLE)
+NUMBER(too_few, ORACLE_TOO_FEW)
+NUMBER(path_order, ORACLE_PATH_ORDER)
+NUMBER(no_need, ORACLE_NO_NEED)
+NUMBER(too_short, ORACLE_TOO_SHORT)
+NUMBER(unknown, ORACLE_UNKNOWN)
+
+static void set_order(uint32_t seed)
+{
+	order_seed = seed;
+	permutation_of(seed, order, N);
+}
+
+/* A reader asks for these places; four do, 32 each in turn; two do, side by side. */
+DOES(saw, saw(here, (uint32_t)n[0], (uint32_t)n[1], (uint32_t)n[2]))
+
+DO(team)
+{
+	for (uint32_t place = (uint32_t)n[1]; place < n[2]; place++)
+		saw(here, (uint32_t)n[0] + place / 32 % 4, place, place + 1);
+}
+
+DO(pair)
+{
+	for (uint32_t i = 0; i < 64; i++)
+		saw(here, 100 + i % 2, i % 2 * 32 + i / 2, i % 2 * 32 + i / 2 + 1);
+}
+
+/* Workers, a batch, the first reader, and how many files. */
+DO(epoch)
+{
+	last.workers = (uint32_t)n[0];
+	last.batch = (uint32_t)n[1];
+	last.first_reader = n[2] ? (uint32_t)n[2] : 100;
+	read_epoch(here, order, n[3] ? (uint32_t)n[3] : N, &last);
+}
+
+DO(run)
+{
+	const struct oracle_hooks hooks = hooks_of(here);
+
+	oracle_run(asked, &hooks);
+}
+
+DOES(order, set_order((uint32_t)n[0]))
+DOES(drawn, set_order(output((uint32_t)n[0], n[1])))
+DOES(most, here->most = n[0])
+DOES(least, here->least = (double)n[0])
+DOES(soon, here->soon = (double)n[0])
+DOES(usual, here->usual = true)
+DOES(models, here->models = true)
+DOES(wider, here->wider = true)
+DOES(classes, here->classes = (uint32_t)n[0])
+DOES(gives_up, here->gives_up = n[0])
+DOES(in_memory, last.in_memory = n[0])
+DOES(recount, here->searched = 0)
+DOES(renew, renew(here))
+GET(think, think(here, true))
+GET(easy, think(here, false))
+GET(once, think_once(here, true, &is_found))
+GET(query, (asked = ask(here, n[0], n[1])) != NULL)
+GET(answer, answer(here, asked))
+GET(over, oracle_is_over(here->oracle, n[0]))
+GET(right, state_of(here).seed == order_seed)
+GET(seed, state_of(here).seed)
+GET(why, state_of(here).why)
+GET(tracks, state_of(here).tracks)
+GET(unusual, state_of(here).unusual)
+GET(position, state_of(here).position)
+GET(under_way, state_of(here).under_way)
+GET(looks, here->looks)
+GET(searched, here->searched)
+GET(long_searches, here->long_searches)
+GET(locked, last.locked)
+
+static void begin_story(struct world *world)
+{
+	here = world;
+	last = (struct epoch){0};
+	begin(world);
+}
+
+FIXTURE(story, struct world, begin_story, end);
+
+/* --- scripts --------------------------------------------------------------------------------- */
 
 /* What a script reads, and what is found of it. Its seeds are seed + epoch, or where there is a
  * step, outputs number seed, seed + step, ... under torch.manual_seed(42). */
@@ -246,52 +342,19 @@ TEST_OF(world, an_order_that_has_ended_is_left_soon_in_epochs_that_are_not_known
 	}
 }
 
-TEST_OF(world, a_large_seed_is_found_where_it_pays_to_search)
-{
-	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .in_memory = true};
-
-	permutation_of(LARGE, order, N);
-	world->most = LARGE + 1;
-	read_epoch(world, order, N, &epoch);
-	assert_int_equal(epoch.locked, 0);
-	assert_int_equal(world->searched, 0);
-	renew(world);
-	world->most = LARGE + 1;
-	epoch.in_memory = false;
-	read_epoch(world, order, N, &epoch);
-	assert_true(epoch.locked > 0);
-	assert_int_equal(state_of(world).seed, LARGE);
-}
+STORY_OF(story, a_large_seed_is_found_where_it_pays_to_search,
+	 "order large; most large+1; in_memory 1; epoch 2 32; locked = 0; searched = 0; renew; "
+	 "most large+1; in_memory 0; epoch 2 32; locked > 0; right = 1")
 
 /* resnet18(num_classes=37): lists are made long before models are tried. Nobody waits for files. */
-TEST_OF(world, a_seed_after_a_model_for_these_classes_is_found)
-{
-	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .in_memory = true};
-	uint32_t seed = output(3407, 22333824 + 513 * 37 + 3);
-
-	permutation_of(seed, order, N);
-	world->usual = true;
-	world->classes = 37;
-	read_epoch(world, order, 200, &epoch);
-	assert_true(epoch.locked > 0);
-	assert_int_equal(state_of(world).seed, seed);
-}
+STORY_OF(story, a_seed_after_a_model_for_these_classes_is_found,
+	 "usual; classes 37; drawn 3407 22333824+18981+3; in_memory 1; epoch 2 32 100 200; "
+	 "locked > 0; right = 1")
 
 /* In the first epoch, but not for a list that may have been read once. */
-TEST_OF(world, what_is_usual_is_not_tried_where_the_epoch_is_over_soon)
-{
-	permutation_of(LARGE, order, N);
-	world->usual = true;
-	world->soon = N + 1;
-	saw(world, 5, 0, 64);
-	assert_false(think(world, false));
-	assert_true(world->looks < 20);
-	saw(world, 5, 64, N);
-	permutation_of(output(42, 400003), order, N);
-	saw(world, 6, 0, 64);
-	assert_true(think(world, false));
-	assert_int_equal(state_of(world).seed, output(42, 400003));
-}
+STORY_OF(story, what_is_usual_is_not_tried_where_the_epoch_is_over_soon,
+	 "usual; soon 5001; order large; saw 5 0-64; easy = 0; looks < 20; saw 5 64-5000; "
+	 "drawn 42 400003; saw 6 0-64; easy = 1; right = 1")
 
 /* After 16 files of each reader: of more it says the same. Others are tried anew. */
 TEST_OF(world, what_is_usual_is_tried_once_for_the_same_readers)
@@ -368,157 +431,52 @@ TEST_OF(world, what_an_epoch_left_out_is_where_it_should_be_in_the_next)
 	assert_int_equal(state_of(world).seed, seed);
 }
 
-/* With the 16th file and with the 64th. */
-TEST_OF(world, of_the_same_readers_it_thinks_hard_twice)
-{
-	struct epoch epoch = {.workers = 0, .batch = 32, .first_reader = 100};
-
-	permutation_of(LARGE, order, N);
-	read_epoch(world, order, N, &epoch);
-	assert_int_equal(epoch.locked, 0);
-	assert_int_equal(world->long_searches, 2 * 2); /* whole, and ranks */
-}
+/* With the 16th file and with the 64th: whole, and ranks. */
+STORY_OF(story, of_the_same_readers_it_thinks_hard_twice,
+	 "order large; epoch 0 32; locked = 0; long_searches = 4")
 
 /* They read fast when they begin, and then at the pace of a training. */
-TEST_OF(world, a_search_that_would_take_too_long_is_made_when_readers_are_slower)
-{
-	permutation_of(LARGE, order, N);
-	world->most = LARGE + 1;
-	for (uint32_t i = 0; i < 64; i++)
-		oracle_saw(world->oracle, 100 + i % 2, BASE + order[i % 2 * 32 + i / 2]);
-	world->least = 4 * N;
-	assert_false(think(world, true));
-	world->least = 3 * N;
-	assert_false(think(world, true));
-	world->least = N - 1;
-	assert_true(think(world, true));
-	assert_int_equal(state_of(world).seed, LARGE);
-}
+STORY_OF(story, a_search_that_would_take_too_long_is_made_when_readers_are_slower,
+	 "order large; most large+1; pair; least 20000; think = 0; least 15000; think = 0; "
+	 "least 4999; think = 1; right = 1")
 
 /* One reader, under a seed that takes a search. */
-static void begin_searched(struct world *world)
-{
-	permutation_of(LARGE, order, N);
-	world->most = LARGE + 1;
-	saw(world, 100, 0, 64);
-}
+#define SEARCHED "order large; most large+1; saw 100 0-64; "
 
 /* Not only, at once, one that is longer. */
-TEST_OF(world, the_likeliest_list_is_searched_when_readers_are_slower)
-{
-	world->wider = true;
-	world->least = N + N / 20;
-	begin_searched(world);
-	assert_false(think(world, true));
-	world->least = N - 1;
-	assert_true(think(world, true));
-	assert_int_equal(state_of(world).seed, LARGE);
-}
+STORY_OF(story, the_likeliest_list_is_searched_when_readers_are_slower,
+	 "wider; least 5250; " SEARCHED "think = 0; least 4999; think = 1; right = 1")
 
 /* Readers paused for so long that nobody wanted to know any more. */
-TEST_OF(world, a_search_that_was_given_up_is_made_again)
-{
-	bool found = false;
-
-	world->gives_up = true;
-	begin_searched(world);
-	assert_true(think_once(world, true, &found));
-	assert_true(world->long_searches > 0);
-	assert_false(found);
-	world->gives_up = false;
-	assert_true(think(world, true));
-	assert_int_equal(state_of(world).seed, LARGE);
-}
+STORY_OF(story, a_search_that_was_given_up_is_made_again,
+	 "gives_up 1; " SEARCHED "once = 1; long_searches > 0; gives_up 0; think = 1; right = 1")
 
 /* A search that is always given up is not made for ever, */
-TEST_OF(world, a_search_is_given_up_twice_for_the_same_readers)
-{
-	bool found = false;
-
-	world->gives_up = true;
-	begin_searched(world);
-	while (think_once(world, true, &found))
-		assert_false(found);
-	world->gives_up = false;
-	assert_false(think(world, true));
-}
+STORY_OF(story, a_search_is_given_up_twice_for_the_same_readers,
+	 "gives_up 1; " SEARCHED "think = 0; gives_up 0; think = 0")
 
 /* but one that ended as more was seen does not count. */
-TEST_OF(world, a_search_that_ended_as_more_was_seen_is_made_again)
-{
-	const struct oracle_hooks hooks = hooks_of(world);
-	struct query *query;
-	bool found = false;
-
-	permutation_of(LARGE, order, N);
-	world->most = LARGE + 1;
-	saw(world, 100, 0, 16);
-	world->gives_up = true;
-	query = ask(world, false, true);
-	oracle_run(query, &hooks);
-	saw(world, 100, 16, 64);
-	assert_false(answer(world, query));
-	assert_true(think_once(world, true, &found));
-	world->gives_up = false;
-	assert_true(think(world, true));
-	assert_int_equal(state_of(world).seed, LARGE);
-}
+STORY_OF(story, a_search_that_ended_as_more_was_seen_is_made_again,
+	 "order large; most large+1; saw 100 0-16; gives_up 1; query 0 1 = 1; run; saw 100 16-64; "
+	 "answer = 0; once = 1; gives_up 0; think = 1; right = 1")
 
 /* --- why there is no order ------------------------------------------------------------------- */
 
-TEST_OF(world, it_says_why_while_a_search_would_not_pay_or_finds_nothing)
-{
-	permutation_of(LARGE, order, N);
-	assert_int_equal(state_of(world).why, ORACLE_IDLE);
-	for (uint32_t i = 0; i < 64; i++) {
-		oracle_saw(world->oracle, 100, BASE + order[i]);
-		assert_false(think(world, false));
-		assert_int_equal(state_of(world).why, i < 15 ? ORACLE_TOO_FEW : ORACLE_NO_NEED);
-	}
-	world->least = N + 1;
-	assert_false(think(world, true));
-	assert_int_equal(state_of(world).why, ORACLE_TOO_SHORT);
-	world->least = N - 1;
-	assert_false(think(world, true));
-	assert_int_equal(state_of(world).why, ORACLE_UNKNOWN);
-	/* Nothing is forgotten while these readers are the last that began. */
-	assert_false(think(world, false));
-	assert_int_equal(state_of(world).why, ORACLE_UNKNOWN);
-}
+/* Nothing is forgotten while these readers are the last that began. */
+STORY_OF(story, it_says_why_while_a_search_would_not_pay_or_finds_nothing,
+	 "order large; why = idle; saw 100 0-15; easy = 0; why = too_few; saw 100 15-64; easy = 0; "
+	 "why = no_need; least 5001; think = 0; why = too_short; least 4999; think = 0; "
+	 "why = unknown; easy = 0; why = unknown")
 
 /* Readers began to wait, and then paused. */
-TEST_OF(world, a_search_that_pays_by_now_is_not_said_not_to_when_it_ends_early)
-{
-	const struct oracle_hooks hooks = hooks_of(world);
-	struct query *query;
-
-	permutation_of(LARGE, order, N);
-	saw(world, 100, 0, 64);
-	assert_false(think(world, false));
-	assert_int_equal(state_of(world).why, ORACLE_NO_NEED);
-	world->gives_up = true;
-	query = ask(world, false, true);
-	oracle_run(query, &hooks);
-	assert_false(answer(world, query));
-	assert_int_equal(state_of(world).why, ORACLE_TOO_FEW);
-}
+STORY_OF(story, a_search_that_pays_by_now_is_not_said_not_to_when_it_ends_early,
+	 "order large; saw 100 0-64; easy = 0; why = no_need; gives_up 1; query 0 1 = 1; run; "
+	 "answer = 0; why = too_few")
 
 /* Until others begin: those may follow something usual. */
-TEST_OF(world, it_says_that_readers_follow_nothing_usual)
-{
-	permutation_of(LARGE, order, N);
-	saw(world, 100, 0, 8);
-	assert_false(state_of(world).unusual);
-	assert_false(think(world, false));
-	assert_true(state_of(world).unusual);
-	permutation_of(output(42, 3), order, N);
-	saw(world, 101, 0, 1);
-	assert_false(think(world, false));
-	assert_true(state_of(world).unusual);
-	saw(world, 101, 1, 16);
-	assert_true(think(world, false));
-	assert_false(state_of(world).unusual);
-}
+STORY_OF(story, it_says_that_readers_follow_nothing_usual,
+	 "order large; saw 100 0-8; unusual = 0; easy = 0; unusual = 1; drawn 42 3; saw 101 0-1; "
+	 "easy = 0; unusual = 1; saw 101 1-16; easy = 1; unusual = 0")
 
 TEST_OF(world, it_says_that_files_are_read_as_they_lie)
 {
@@ -582,86 +540,25 @@ TEST_OF(world, of_the_same_readers_lists_are_asked_for_once_a_kind)
 	assert_int_equal(world->asked, 2);
 }
 
-/* A search that takes longer than readers need for 2,000 files. */
-TEST_OF(world, readers_of_an_order_that_is_found_late_follow_it)
-{
-	struct oracle_hooks hooks = hooks_of(world);
-	struct query *query;
-
-	permutation_of(12, order, N);
-	for (uint32_t at = 0; at < 256; at++)
-		oracle_saw(world->oracle, 5 + at / 32 % 4, BASE + order[at]);
-	query = ask(world, true, false);
-	assert_non_null(query);
-	for (uint32_t at = 256; at < 2256; at++)
-		oracle_saw(world->oracle, 5 + at / 32 % 4, BASE + order[at]);
-	oracle_run(query, &hooks);
-	assert_true(answer(world, query));
-	assert_int_equal(state_of(world).seed, 12);
-	world->searched = 0;
-	world->most = GUESS_SMALL;
-	for (uint32_t at = 2304; at < 2336; at++) /* the reader that had the first */
-		oracle_saw(world->oracle, 5, BASE + order[at]);
-	think(world, true);
-	assert_int_equal(world->searched, 0);
-}
+/* A search that takes longer than readers need for 2,000 files. Then the first reader goes on. */
+STORY_OF(story, readers_of_an_order_that_is_found_late_follow_it,
+	 "order 12; team 5 0-256; query 1 0 = 1; team 5 256-2256; run; answer = 1; seed = 12; "
+	 "recount; most small; saw 5 2304-2336; think = 0; searched = 0")
 
 /* The search of the second epoch takes until its last file was asked for. Perhaps nobody is seen
  * asking for any of the third: the kernel may have them all. */
-TEST_OF(world, an_order_that_is_found_after_its_last_file_has_ended)
-{
-	struct oracle_hooks hooks = hooks_of(world);
-	struct epoch epoch = {.workers = 4, .batch = 32, .first_reader = 100};
-	struct query *query;
-
-	permutation_of(5, order, N);
-	read_epoch(world, order, N, &epoch);
-	permutation_of(6, order, N);
-	for (uint32_t at = 0; at < 256; at++)
-		oracle_saw(world->oracle, 200 + at / 32 % 4, BASE + order[at]);
-	query = ask(world, false, false);
-	assert_non_null(query);
-	for (uint32_t at = 256; at < N; at++)
-		oracle_saw(world->oracle, 200 + at / 32 % 4, BASE + order[at]);
-	oracle_run(query, &hooks);
-	assert_true(answer(world, query));
-	assert_int_equal(state_of(world).seed, 6);
-	assert_int_equal(state_of(world).position, N);
-	assert_int_equal(state_of(world).under_way, 0);
-}
+STORY_OF(story, an_order_that_is_found_after_its_last_file_has_ended,
+	 "order 5; epoch 4 32; order 6; team 200 0-256; query 0 0 = 1; team 200 256-5000; run; "
+	 "answer = 1; seed = 6; position = 5000; under_way = 0")
 
 /* A worker of the same loader may open its first file while the search for the order still runs. */
-TEST_OF(world, a_reader_that_begins_during_a_query_follows_the_order_too)
-{
-	struct oracle_hooks hooks = hooks_of(world);
-	struct query *query;
-
-	permutation_of(12, order, N);
-	saw(world, 5, 0, 48);
-	query = ask(world, true, false);
-	assert_non_null(query);
-	oracle_run(query, &hooks);
-	saw(world, 6, 64, 112);
-	assert_true(answer(world, query));
-	assert_null(ask(world, true, false));
-}
+STORY_OF(story, a_reader_that_begins_during_a_query_follows_the_order_too,
+	 "order 12; saw 5 0-48; query 1 0 = 1; run; saw 6 64-112; answer = 1; query 1 0 = 0")
 
 /* Its files alone say nothing. */
-TEST_OF(world, the_first_reader_is_waited_for_though_another_has_read_more)
-{
-	uint32_t first = 0;
-
-	world->models = true;
-	permutation_of(12, order, N);
-	first = saw(world, 5, first, 8);
-	saw(world, 6, 90, 154);
-	assert_false(think(world, true));
-	first = saw(world, 5, first, 15);
-	assert_null(ask(world, true, true));
-	first = saw(world, 5, first, first + 1);
-	assert_true(think(world, true));
-	assert_int_equal(state_of(world).seed, 12);
-}
+STORY_OF(story, the_first_reader_is_waited_for_though_another_has_read_more,
+	 "models; order 12; saw 5 0-8; saw 6 90-154; think = 0; saw 5 8-15; query 1 1 = 0; "
+	 "saw 5 15-16; think = 1; seed = 12")
 
 /* find -exec cat {} +, faster than the scans are recognized. */
 TEST_OF(world, files_that_several_programs_read_in_a_row_are_no_epoch)
@@ -677,58 +574,16 @@ TEST_OF(world, files_that_several_programs_read_in_a_row_are_no_epoch)
 }
 
 /* A search after few files takes as long as one after many, and says less. */
-TEST_OF(world, a_hard_search_of_few_files_is_given_up_when_there_are_more)
-{
-	struct query *query;
-	uint32_t at = 0;
-
-	permutation_of(12, order, N);
-	at = saw(world, 5, at, 8);
-	query = ask(world, false, true);
-	assert_non_null(query);
-	assert_false(oracle_is_over(world->oracle, false));
-	for (unsigned more = 16; more <= 64; more *= 4) {
-		at = saw(world, 5, at, more);
-		assert_true(oracle_is_over(world->oracle, false));
-		assert_false(oracle_is_over(world->oracle, true));
-		answer(world, query);
-		query = ask(world, false, true);
-		assert_non_null(query);
-		assert_false(oracle_is_over(world->oracle, false));
-	}
-	at = saw(world, 5, at, 500);
-	assert_false(oracle_is_over(world->oracle, false));
-	answer(world, query);
-}
+STORY_OF(story, a_hard_search_of_few_files_is_given_up_when_there_are_more,
+	 "order 12; saw 5 0-8; query 0 1 = 1; over 0 = 0; saw 5 8-16; over 0 = 1; over 1 = 0; "
+	 "answer = 0; query 0 1 = 1; over 0 = 0; saw 5 16-64; over 0 = 1; over 1 = 0; answer = 0; "
+	 "query 0 1 = 1; over 0 = 0; saw 5 64-500; over 0 = 0; answer = 0")
 
 /* Models are searched when all readers have shown enough, and then to the end. */
-TEST_OF(world, only_other_readers_end_a_search_of_models)
-{
-	struct query *query;
-	uint32_t at = 0, third = 200;
-
-	permutation_of(12, order, N);
-	oracle_saw(world->oracle, 6, BASE + order[128 + at++]);
-	saw(world, 5, 0, 48);
-	while (at < 12)
-		oracle_saw(world->oracle, 6, BASE + order[128 + at++]);
-	query = ask(world, true, true);
-	assert_non_null(query);
-	assert_false(oracle_is_over(world->oracle, false));
-	while (at < 16)
-		oracle_saw(world->oracle, 6, BASE + order[128 + at++]);
-	assert_true(oracle_is_over(world->oracle, false));
-	answer(world, query);
-	query = ask(world, true, true);
-	assert_non_null(query);
-	saw(world, 5, 48, 128);
-	while (at < 72)
-		oracle_saw(world->oracle, 6, BASE + order[128 + at++]);
-	assert_false(oracle_is_over(world->oracle, false));
-	third = saw(world, 7, third, 232);
-	assert_true(oracle_is_over(world->oracle, false));
-	answer(world, query);
-}
+STORY_OF(story, only_other_readers_end_a_search_of_models,
+	 "order 12; saw 6 128-129; saw 5 0-48; saw 6 129-140; query 1 1 = 1; over 0 = 0; "
+	 "saw 6 140-144; over 0 = 1; answer = 0; query 1 1 = 1; saw 5 48-128; saw 6 144-200; "
+	 "over 0 = 0; saw 7 200-232; over 0 = 1; answer = 0")
 
 TEST_OF(world, a_known_order_goes_on_beside_a_search_for_other_readers)
 {
@@ -759,20 +614,9 @@ TEST_OF(world, a_known_order_goes_on_beside_a_search_for_other_readers)
 	answer(world, search);
 }
 
-TEST_OF(world, a_job_that_begins_anew_is_followed_anew)
-{
-	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100};
-
-	permutation_of(12, order, N);
-	read_epoch(world, order, N / 3, &epoch);
-	assert_int_equal(state_of(world).seed, 12);
-	permutation_of(31, order, N);
-	epoch.first_reader = 200;
-	read_epoch(world, order, N, &epoch);
-	assert_true(epoch.locked > 0);
-	assert_int_equal(state_of(world).seed, 31);
-	assert_int_equal(state_of(world).tracks, 1);
-}
+STORY_OF(story, a_job_that_begins_anew_is_followed_anew,
+	 "order 12; epoch 2 32 100 1666; seed = 12; order 31; epoch 2 32 200; locked > 0; "
+	 "seed = 31; tracks = 1")
 
 /* Each takes turns of its own. */
 TEST_OF(world, two_jobs_are_followed_side_by_side)

@@ -1,6 +1,6 @@
 /* The arena of slots: cache/slots.h. */
 #include "cache/slots.h"
-#include "tests/unit/test.h"
+#include "tests/unit/story.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -28,7 +28,17 @@ TEST(an_arena_that_cannot_be_is_refused)
 	assert_int_equal(slots_init(&slots, UINT64_MAX), -ENOMEM);
 }
 
-FIXTURE(slots, struct slots, (void), slots_release);
+static struct slots *the_slots;
+static uint32_t chain[1024]; /* all that were taken, one after the other */
+static uint32_t chained;
+
+static void begin_slots(struct slots *slots)
+{
+	the_slots = slots;
+	chained = 0;
+}
+
+FIXTURE(slots, struct slots, begin_slots, slots_release);
 
 TEST_OF(slots, half_a_slot_is_no_slot)
 {
@@ -65,60 +75,35 @@ TEST_OF(slots, memory_is_aligned_to_huge_pages_and_comes_with_first_use)
 	assert_false(resident(slots_at(slots, count - 1)));
 }
 
-TEST_OF(slots, every_byte_of_every_slot_can_be_used)
+/* --- stories --------------------------------------------------------------------------------- */
+
+DOES(arena, assert_int_equal(slots_init(the_slots, n[0] * SLOT_BYTES), 0))
+DOES(write, memset(slots_at(the_slots, (uint32_t)n[0]), 1, n[1] * SLOT_BYTES))
+DOES(back, slots_give(the_slots, chain + n[0], (uint32_t)n[1]))
+DOES(unit, the_slots->unit = (uint32_t)n[0])
+
+DO(take)
 {
-	uint32_t chain[130];
-
-	assert_int_equal(slots_init(slots, 130 * SLOT_BYTES), 0);
-	slots_take(slots, chain, 130);
-	assert_int_equal(slots_fresh(slots), 0);
-	for (uint32_t i = 0; i < 130; i++)
-		memset(slots_at(slots, chain[i]), (int)i, SLOT_BYTES);
-	for (uint32_t i = 0; i < 130; i++)
-		for (uint32_t j = 0; j < SLOT_BYTES; j += SLOT_BYTES - 1)
-			assert_int_equal((unsigned char)slots_at(slots, chain[i])[j], i);
-}
-
-TEST_OF(slots, used_slots_are_taken_before_fresh_ones)
-{
-	uint32_t first[3], second[5];
-
-	assert_int_equal(slots_init(slots, 10 * SLOT_BYTES), 0);
-	slots_take(slots, first, 3);
-	assert_int_equal(slots_fresh(slots), 7);
-	assert_int_equal(slots_used_free(slots), 0);
-	slots_give(slots, first, 3);
-	assert_int_equal(slots_used_free(slots), 3);
-	slots_take(slots, second, 5);
-	assert_memory_equal(first, second, sizeof(first));
-	assert_int_equal(second[3], 3);
-	assert_int_equal(slots_fresh(slots), 5);
-	assert_int_equal(slots_used_free(slots), 0);
-}
-
-TEST_OF(slots, what_was_given_back_last_is_taken_first)
-{
-	uint32_t a[2], b[2], next[4];
-
-	assert_int_equal(slots_init(slots, 4 * SLOT_BYTES), 0);
-	slots_take(slots, a, 2);
-	slots_take(slots, b, 2);
-	slots_give(slots, b, 2);
-	slots_give(slots, a, 2);
-	slots_take(slots, next, 4);
-	assert_memory_equal(next, a, sizeof(a));
-	assert_memory_equal(next + 2, b, sizeof(b));
+	slots_take(the_slots, chain + chained, (uint32_t)n[0]);
+	chained += (uint32_t)n[0];
 }
 
 /* The arena of so many regions, all taken in order and written to. */
-static void make_full(struct slots *slots, uint32_t *chain, uint32_t regions)
+DO(full)
 {
-	assert_int_equal(slots_init(slots, (uint64_t)regions * HUGE_PAGE), 0);
-	slots_take(slots, chain, regions * REGION);
-	for (uint32_t i = 0; i < regions * REGION; i++) {
+	do_arena((const uint64_t[]){n[0] * REGION});
+	do_take((const uint64_t[]){n[0] * REGION});
+	for (uint32_t i = 0; i < n[0] * REGION; i++) {
 		assert_int_equal(chain[i], i);
-		memset(slots_at(slots, i), (int)(1 + i % 255), SLOT_BYTES);
+		memset(slots_at(the_slots, i), (int)(1 + i % 255), SLOT_BYTES);
 	}
+}
+
+/* One by one. */
+DO(give)
+{
+	for (uint32_t slot = (uint32_t)n[0]; slot < n[0] + n[1]; slot++)
+		slots_give(the_slots, &slot, 1);
 }
 
 /* How many slots of the arena have memory, as the kernel sees it. */
@@ -142,175 +127,85 @@ static uint32_t discard(struct slots *slots, uint32_t count)
 	return held - slots_held(slots);
 }
 
-static void give_run(struct slots *slots, uint32_t from, uint32_t count)
+GET(discard, discard(the_slots, (uint32_t)n[0]))
+GET(resident, resident_slots(the_slots))
+GET(there, resident(slots_at(the_slots, (uint32_t)n[0])))
+GET(chain, chain[n[0]])
+GET(fresh, slots_fresh(the_slots))
+GET(warm, slots_used_free(the_slots))
+GET(held, slots_held(the_slots))
+
+TEST_OF(slots, every_byte_of_every_slot_can_be_used)
 {
-	for (uint32_t slot = from; slot < from + count; slot++)
-		slots_give(slots, &slot, 1);
+	story_play("arena 130; take 130; fresh = 0");
+	for (uint32_t i = 0; i < 130; i++)
+		memset(slots_at(slots, chain[i]), (int)i, SLOT_BYTES);
+	for (uint32_t i = 0; i < 130; i++)
+		for (uint32_t j = 0; j < SLOT_BYTES; j += SLOT_BYTES - 1)
+			assert_int_equal((unsigned char)slots_at(slots, chain[i])[j], i);
 }
 
-TEST_OF(slots, discarded_memory_goes_back_to_the_system)
-{
-	uint32_t chain[4 * REGION];
+STORY_OF(slots, used_slots_are_taken_before_fresh_ones,
+	 "arena 10; take 3; fresh = 7; warm = 0; back 0 3; warm = 3; take 5; chain 3 = 0; "
+	 "chain 4 = 1; chain 5 = 2; chain 6 = 3; fresh = 5; warm = 0")
 
-	make_full(slots, chain, 4);
-	assert_int_equal(resident_slots(slots), 4 * REGION);
-	slots_give(slots, chain, 4 * REGION);
-	assert_int_equal(resident_slots(slots), 4 * REGION);
-	assert_int_equal(discard(slots, 2 * REGION), 2 * REGION);
-	assert_int_equal(resident_slots(slots), 2 * REGION);
-	assert_int_equal(slots_held(slots), 2 * REGION);
-	assert_int_equal(slots_fresh(slots), 2 * REGION);
-	assert_int_equal(discard(slots, UINT32_MAX), 2 * REGION);
-	assert_int_equal(resident_slots(slots), 0);
-	assert_int_equal(discard(slots, 1), 0);
-}
+STORY_OF(slots, what_was_given_back_last_is_taken_first,
+	 "arena 4; take 2; take 2; back 2 2; back 0 2; take 4; chain 4 = 0; chain 5 = 1; "
+	 "chain 6 = 2; chain 7 = 3")
+
+STORY_OF(slots, discarded_memory_goes_back_to_the_system,
+	 "full 4; resident = 512; back 0 512; resident = 512; discard 256 = 256; resident = 256; "
+	 "held = 256; fresh = 256; discard 1000000 = 256; resident = 0; discard 1 = 0")
 
 TEST_OF(slots, what_is_in_use_is_not_discarded)
 {
-	uint32_t chain[2 * REGION];
-
-	make_full(slots, chain, 2);
+	story_play("full 2");
 	for (uint32_t i = 0; i < 2 * REGION; i += 2)
 		slots_give(slots, &chain[i], 1);
-	assert_int_equal(discard(slots, UINT32_MAX), REGION);
-	assert_int_equal(resident_slots(slots), REGION);
+	story_play("discard 1000000 = 128; resident = 128");
 	for (uint32_t i = 1; i < 2 * REGION; i += 2)
 		for (uint32_t j = 0; j < SLOT_BYTES; j++)
 			assert_int_equal((unsigned char)slots_at(slots, i)[j], 1 + i % 255);
 }
 
-TEST_OF(slots, whole_huge_pages_are_discarded_first)
-{
-	uint32_t chain[4 * REGION];
+STORY_OF(slots, whole_huge_pages_are_discarded_first,
+	 "full 4; give 5 2; give 256 128; discard 128 = 128; there 5 = 1; there 256 = 0; "
+	 "there 383 = 0; warm = 2")
 
-	make_full(slots, chain, 4);
-	give_run(slots, 5, 2);		     /* of region 0 */
-	give_run(slots, 2 * REGION, REGION); /* region 2 */
-	assert_int_equal(discard(slots, REGION), REGION);
-	assert_true(resident(slots_at(slots, 5)));
-	assert_false(resident(slots_at(slots, 2 * REGION)));
-	assert_false(resident(slots_at(slots, 3 * REGION - 1)));
-	assert_int_equal(slots_used_free(slots), 2);
-}
+STORY_OF(slots, the_last_huge_page_goes_as_a_whole,
+	 "full 2; back 0 256; discard 1 = 128; resident = 128")
 
-TEST_OF(slots, the_last_huge_page_goes_as_a_whole)
-{
-	uint32_t chain[2 * REGION];
+STORY_OF(slots, what_was_never_used_does_not_keep_a_huge_page,
+	 "arena 256; take 64; back 0 64; discard 1 = 64; fresh = 256")
 
-	make_full(slots, chain, 2);
-	slots_give(slots, chain, 2 * REGION);
-	assert_int_equal(discard(slots, 1), REGION);
-	assert_int_equal(resident_slots(slots), REGION);
-}
+STORY_OF(slots, a_huge_page_in_pieces_loses_more_before_another_is_split,
+	 "full 2; give 131 1; discard 1 = 1; give 9 1; give 137 1; discard 1 = 1; there 9 = 1; "
+	 "there 137 = 0")
 
-TEST_OF(slots, what_was_never_used_does_not_keep_a_huge_page)
-{
-	uint32_t chain[REGION / 2];
+STORY_OF(slots, warm_slots_are_taken_before_cold_before_fresh,
+	 "arena 384; take 256; give 1 1; give 70 1; discard 2 = 2; give 90 1; take 4; "
+	 "chain 256 = 90; chain 257 = 1; chain 258 = 70; chain 259 = 256; fresh = 127")
 
-	assert_int_equal(slots_init(slots, 2 * HUGE_PAGE), 0);
-	slots_take(slots, chain, REGION / 2);
-	slots_give(slots, chain, REGION / 2);
-	assert_int_equal(discard(slots, 1), REGION / 2);
-	assert_int_equal(slots_fresh(slots), 2 * REGION);
-}
-
-TEST_OF(slots, a_huge_page_in_pieces_loses_more_before_another_is_split)
-{
-	uint32_t chain[2 * REGION];
-
-	make_full(slots, chain, 2);
-	give_run(slots, REGION + 3, 1);
-	assert_int_equal(discard(slots, 1), 1);
-	give_run(slots, 9, 1);
-	give_run(slots, REGION + 9, 1);
-	assert_int_equal(discard(slots, 1), 1);
-	assert_true(resident(slots_at(slots, 9)));
-	assert_false(resident(slots_at(slots, REGION + 9)));
-}
-
-TEST_OF(slots, warm_slots_are_taken_before_cold_before_fresh)
-{
-	uint32_t chain[2 * REGION], next[4];
-
-	assert_int_equal(slots_init(slots, 3 * HUGE_PAGE), 0);
-	slots_take(slots, chain, 2 * REGION);
-	give_run(slots, 1, 1);
-	give_run(slots, 70, 1);
-	assert_int_equal(discard(slots, 2), 2);
-	give_run(slots, 90, 1);
-	slots_take(slots, next, 4);
-	assert_int_equal(next[0], 90);
-	assert_int_equal(next[1], 1);
-	assert_int_equal(next[2], 70);
-	assert_int_equal(next[3], 2 * REGION);
-	assert_int_equal(slots_fresh(slots), REGION - 1);
-}
-
-TEST_OF(slots, what_stays_warm_keeps_its_order)
-{
-	uint32_t chain[2 * REGION], next[3];
-
-	make_full(slots, chain, 2);
-	give_run(slots, 30, 1);
-	give_run(slots, REGION, REGION);
-	give_run(slots, 20, 1);
-	give_run(slots, 40, 1);
-	assert_int_equal(discard(slots, REGION), REGION);
-	slots_take(slots, next, 3);
-	assert_int_equal(next[0], 40);
-	assert_int_equal(next[1], 20);
-	assert_int_equal(next[2], 30);
-}
+STORY_OF(slots, what_stays_warm_keeps_its_order,
+	 "full 2; give 30 1; give 128 128; give 20 1; give 40 1; discard 128 = 128; take 3; "
+	 "chain 256 = 40; chain 257 = 20; chain 258 = 30")
 
 /* The first slot that is used of a huge page that was handed back brings all of it. */
-TEST_OF(slots, what_came_with_a_neighbour_goes_with_it)
-{
-	uint32_t chain[REGION], slot;
+STORY_OF(slots, what_came_with_a_neighbour_goes_with_it,
+	 "full 1; back 0 128; discard 128 = 128; take 1; chain 128 = 0; write 0 128; back 128 1; "
+	 "discard 1 = 1; resident = 0")
 
-	make_full(slots, chain, 1);
-	slots_give(slots, chain, REGION);
-	assert_int_equal(discard(slots, REGION), REGION);
-	slots_take(slots, &slot, 1);
-	memset(slots_at(slots, 0), 1, HUGE_PAGE);
-	slots_give(slots, &slot, 1);
-	assert_int_equal(discard(slots, 1), 1);
-	assert_int_equal(resident_slots(slots), 0);
-}
-
-/* Of pages of 64 KiB, which this machine need not have. */
-TEST_OF(slots, a_page_goes_only_when_nothing_in_it_is_in_use)
-{
-	uint32_t chain[REGION];
-
-	make_full(slots, chain, 1);
-	slots->unit = 4;
-	give_run(slots, 1, 10); /* 1..10: of the pages 0..3, 4..7 and 8..11 */
-	assert_int_equal(discard(slots, 10), 4);
-	for (uint32_t slot = 0; slot < 12; slot++)
-		assert_int_equal(resident(slots_at(slots, slot)), slot < 4 || slot > 7);
-	slots_take(slots, chain, 6); /* all that are warm */
-	slots_take(slots, chain + 6, 1);
-	memset(slots_at(slots, chain[6]), 1, SLOT_BYTES); /* of the page that went */
-	give_run(slots, 100, 4);
-	assert_int_equal(discard(slots, 4), 4);
-	assert_true(resident(slots_at(slots, chain[6])));
-}
+/* Of pages of 64 KiB, which this machine need not have. 1..10 are of the pages 0..3, 4..7
+ * and 8..11.
+ */
+STORY_OF(slots, a_page_goes_only_when_nothing_in_it_is_in_use,
+	 "full 1; unit 4; give 1 10; discard 10 = 4; resident = 124; there 4 = 0; there 7 = 0; "
+	 "take 7; chain 134 = 4; write 4 1; give 100 4; discard 4 = 4; there 4 = 1")
 
 /* An arena need not end where a huge page does. */
-TEST_OF(slots, the_end_of_an_arena_can_be_discarded)
-{
-	uint32_t chain[REGION + 3];
-
-	assert_int_equal(slots_init(slots, (REGION + 3) * SLOT_BYTES), 0);
-	slots_take(slots, chain, REGION + 3);
-	for (uint32_t i = 0; i < REGION + 3; i++)
-		*slots_at(slots, i) = 1;
-	slots_give(slots, chain, REGION + 3);
-	assert_int_equal(discard(slots, UINT32_MAX), REGION + 3);
-	assert_int_equal(resident_slots(slots), 0);
-	slots_take(slots, chain, REGION + 3);
-	assert_int_equal(slots_fresh(slots), 0);
-}
+STORY_OF(slots, the_end_of_an_arena_can_be_discarded,
+	 "arena 131; take 131; write 0 131; back 0 131; discard 1000000 = 131; resident = 0; "
+	 "take 131; fresh = 0")
 
 static struct slots_leaving *choose_some(struct slots *slots)
 {

@@ -98,6 +98,7 @@ struct world {
 
 /* Set in threads of the test: fills of a slow device are not for them. */
 static _Thread_local bool is_reader;
+static _Thread_local uint32_t reads_as; /* a process; 0: not known */
 
 /* How the world's reader reads, and its own way to do so without waiting. */
 static struct {
@@ -595,6 +596,7 @@ static inline void ask(struct call *call, struct world *w, uint64_t extent, uint
 	struct cache_request request = {.extent = extent,
 					.from = from,
 					.size = size,
+					.reader = reads_as,
 					.may_wait = w->patient,
 					.done = on_done,
 					.arg = call};

@@ -164,17 +164,6 @@ TEST_OF(w, a_budget_that_is_too_small_is_refused)
 	assert_null(w->cache);
 }
 
-TEST_OF(w, a_cache_that_never_started_can_be_freed)
-{
-	struct cache_params params;
-
-	lay_even(w, 1, 1);
-	params = params_of(w, 0, 4);
-	assert_int_equal(cache_new(&params, &w->cache), 0);
-	assert_string_equal(stats_of(w).policy, "pin");
-	assert_int_equal(stats_of(w).budget, CACHE_BUDGET_MIN);
-}
-
 /* --- bytes ---------------------------------------------------------------------------------------
  */
 

@@ -93,18 +93,8 @@ static void begin(struct world *w, unsigned cpus)
 
 static void read_as(struct world *w, uint32_t reader, uint64_t extent)
 {
-	struct call *call = &w->one;
-	struct cache_request request = {.extent = extent,
-					.size = w->sizes[extent],
-					.reader = reader,
-					.done = on_done,
-					.arg = call};
-
-	*call = (struct call){.world = w, .extent = extent, .size = w->sizes[extent]};
-	w->asked[extent] = true;
-	cache_read(w->cache, &request);
-	assert_true(wait_done(call));
-	assert_right(call);
+	reads_as = reader;
+	read_all_of(w, extent);
 }
 
 /* Returns how many were read. */
@@ -272,16 +262,9 @@ static void *job_thread(void *arg)
 
 	is_reader = true;
 	while (loader_next(&job->loader, &reader, &file)) {
-		struct cache_request request = {.extent = file,
-						.size = w->sizes[file],
-						.reader = job->first_reader + reader,
-						.done = on_done,
-						.arg = &job->call};
-
-		job->call = (struct call){.world = w, .extent = file, .size = w->sizes[file]};
-		w->asked[file] = true;
-		cache_opened(w->cache, file, job->first_reader + reader, NULL);
-		cache_read(w->cache, &request);
+		reads_as = job->first_reader + reader;
+		cache_opened(w->cache, file, reads_as, NULL);
+		ask_all_of(&job->call, w, file);
 		if (!wait_done(&job->call))
 			return job;
 		stats_of(w);

@@ -2,14 +2,12 @@
  * a gate that holds up the threads; every wait is for an event. */
 #include "base/scope.h"
 #include "fs/inval.h"
-#include "tests/unit/test.h"
-#include <stdbool.h>
-#include <time.h>
+#include "tests/unit/patience.h"
+#include "tests/unit/story.h"
 
-#define EXTENTS	 (64 * INVAL_EXTENTS)
-#define PLENTY	 ((uint64_t)1 << 40)
-#define LEFT	 (INVAL_EXTENTS - INVAL_EXTENTS / 8) /* of too many, once the threads rest */
-#define PATIENCE 60 /* seconds after which an event counts as lost */
+#define EXTENTS (64 * INVAL_EXTENTS)
+#define PLENTY	((uint64_t)1 << 40)
+#define LEFT	(INVAL_EXTENTS - INVAL_EXTENTS / 8) /* of too many, once the threads rest */
 
 struct kernel {
 	struct inval *inval;
@@ -45,41 +43,51 @@ static void let_go(void *context, uint64_t extent)
 	pthread_cond_broadcast(&k->changed);
 }
 
-static struct kernel *kernel_new(uint64_t budget)
-{
-	struct kernel *k = calloc(1, sizeof(*k));
+static struct kernel *the_kernel;
 
-	assert_non_null(k);
+static void begin_with(struct kernel *k, uint64_t budget)
+{
+	the_kernel = k;
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_cond_init(&k->changed, NULL);
 	k->report_within = EXTENTS;
 	assert_int_equal(inval_new(EXTENTS, budget, let_go, k, &k->inval), 0);
 	assert_int_equal(inval_start(k->inval), 0);
-	return k;
 }
 
-static void kernel_free(struct kernel *k)
+static void begin(struct kernel *k)
+{
+	begin_with(k, PLENTY);
+}
+
+/* Room for so many pages. */
+static void begin_with_one(struct kernel *k)
+{
+	begin_with(k, 4096);
+}
+
+static void begin_with_two(struct kernel *k)
+{
+	begin_with(k, 2 * 4096);
+}
+
+static void begin_with_sixteen(struct kernel *k)
+{
+	begin_with(k, 16 * 4096);
+}
+
+static void end(struct kernel *k)
 {
 	inval_stop(k->inval);
 	inval_free(k->inval);
 	pthread_cond_destroy(&k->changed);
 	pthread_mutex_destroy(&k->lock);
-	free(k);
 }
 
-static int begin(void **state)
-{
-	*state = kernel_new(PLENTY);
-	return 0;
-}
-
-static int end(void **state)
-{
-	kernel_free(*state);
-	return 0;
-}
-
-FIXTURE_BY(k, struct kernel, begin, end);
+FIXTURE(k, struct kernel, begin, end);
+FIXTURE(one, struct kernel, begin_with_one, end);
+FIXTURE(two, struct kernel, begin_with_two, end);
+FIXTURE(sixteen, struct kernel, begin_with_sixteen, end);
 
 static void set_gate(struct kernel *k, bool shut)
 {
@@ -91,10 +99,8 @@ static void set_gate(struct kernel *k, bool shut)
 /* Lock held. */
 static void wait_for_change(struct kernel *k)
 {
-	struct timespec until;
+	const struct timespec until = patience();
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += PATIENCE;
 	assert_int_equal(pthread_cond_timedwait(&k->changed, &k->lock, &until), 0);
 }
 
@@ -112,136 +118,93 @@ static void wait_dropped(struct kernel *k, unsigned count)
 		wait_for_change(k);
 }
 
-/* The threads have ended: this is all. */
-static unsigned dropped_in_all(struct kernel *k)
-{
-	inval_stop(k->inval);
-	return k->dropped;
-}
-
 static void report(struct kernel *k, unsigned from, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
 		inval_add(k->inval, from + i, 4096);
 }
 
-/* The oldest, each once; two threads may overtake each other by a step. */
-static void assert_oldest_dropped(const struct kernel *k, unsigned from, unsigned count)
+/* --- words ----------------------------------------------------------------------------------- */
+
+NUMBER(many, INVAL_EXTENTS)		/* of which nothing is dropped */
+NUMBER(batch, INVAL_EXTENTS + 1 - LEFT) /* that goes when there is one more */
+NUMBER(others, EXTENTS - INVAL_EXTENTS - 1)
+NUMBER(gone, EXTENTS - LEFT)
+
+DOES(report, report(the_kernel, (unsigned)n[0], (unsigned)n[1]))
+DOES(large, inval_add(the_kernel->inval, n[0], 1 << 20))
+DOES(within, the_kernel->report_within = n[0])
+DOES(shut, set_gate(the_kernel, true))
+DOES(open, set_gate(the_kernel, false))
+DOES(gate, wait_at_gate(the_kernel))
+DOES(wait, wait_dropped(the_kernel, (unsigned)n[0]))
+GET(dropped, the_kernel->dropped)
+GET(times, the_kernel->times[n[0]])
+
+/* The threads have ended: this is all. */
+DO(in_all)
+{
+	inval_stop(the_kernel->inval);
+	assert_int_equal(the_kernel->dropped, n[0]);
+}
+
+/* Each once; two threads may overtake each other by a step. */
+DO(oldest)
 {
 	for (unsigned i = 0; i < EXTENTS; i++)
-		assert_int_equal(k->times[i], i >= from && i < from + count);
+		assert_int_equal(the_kernel->times[i], i >= n[0] && i < n[0] + n[1]);
 }
 
 /* --- how far it lags ------------------------------------------------------------------------- */
 
-TEST_OF(k, test_nothing_is_dropped_while_few_lag_behind)
-{
-	report(k, 0, INVAL_EXTENTS);
-	assert_int_equal(dropped_in_all(k), 0);
-}
+STORY_OF(k, nothing_is_dropped_while_few_lag_behind_nor_when_it_stops, "report 0 many; in_all 0")
 
-TEST_OF(k, test_one_too_many_drops_a_batch_of_the_oldest)
-{
-	report(k, 0, INVAL_EXTENTS + 1);
-	wait_dropped(k, INVAL_EXTENTS + 1 - LEFT);
-	assert_int_equal(dropped_in_all(k), INVAL_EXTENTS + 1 - LEFT);
-	assert_oldest_dropped(k, 0, INVAL_EXTENTS + 1 - LEFT);
-}
+STORY_OF(k, one_too_many_drops_a_batch_of_the_oldest,
+	 "report 0 many+1; wait batch; in_all batch; oldest 0 batch")
 
-TEST(test_bytes_are_bounded_as_well)
-{
-	struct kernel *k = kernel_new(16 * 4096);
+/* 14 of 16 may stay. */
+STORY_OF(sixteen, bytes_are_bounded_as_well,
+	 "report 0 16; report 16 1; wait 3; in_all 3; oldest 0 3")
 
-	report(k, 0, 16);
-	report(k, 16, 1);
-	wait_dropped(k, 3); /* 14 of 16 may stay */
-	assert_int_equal(dropped_in_all(k), 3);
-	assert_oldest_dropped(k, 0, 3);
-	kernel_free(k);
-}
-
-TEST(test_extents_larger_than_the_budget_go_at_once)
-{
-	struct kernel *k = kernel_new(4096);
-
-	for (unsigned i = 0; i < 3; i++) {
-		inval_add(k->inval, i, 1 << 20);
-		wait_dropped(k, i + 1);
-	}
-	assert_oldest_dropped(k, 0, 3);
-	kernel_free(k);
-}
+STORY_OF(one, extents_larger_than_the_budget_go_at_once,
+	 "large 0; wait 1; large 1; wait 2; large 2; wait 3; oldest 0 3")
 
 /* --- reported again -------------------------------------------------------------------------- */
 
-TEST_OF(k, test_reported_again_it_is_not_dropped_for_the_older_report)
-{
-	report(k, 0, INVAL_EXTENTS);
-	inval_add(k->inval, 0, 4096);
-	report(k, INVAL_EXTENTS, 1);
-	wait_dropped(k, INVAL_EXTENTS + 1 - LEFT);
-	assert_int_equal(dropped_in_all(k), INVAL_EXTENTS + 1 - LEFT);
-	assert_oldest_dropped(k, 1, INVAL_EXTENTS + 1 - LEFT);
-}
+STORY_OF(k, reported_again_it_is_not_dropped_for_the_older_report,
+	 "report 0 many; report 0 1; report many 1; wait batch; in_all batch; oldest 1 batch")
 
-TEST_OF(k, test_reported_again_it_is_dropped_once_in_the_end)
+/* All of them had their second chance. */
+TEST_OF(k, reported_again_it_is_dropped_once_in_the_end)
 {
-	for (int i = 0; i < 3; i++)
-		report(k, 0, INVAL_EXTENTS);
-	report(k, INVAL_EXTENTS, 1);
-	wait_dropped(k, INVAL_EXTENTS + 1 - LEFT); /* all of them had their second chance */
-	report(k, INVAL_EXTENTS + 1, 2 * INVAL_EXTENTS);
-	wait_dropped(k, 2 * INVAL_EXTENTS + 1);
-	dropped_in_all(k);
+	story_play(
+		"report 0 many; report 0 many; report 0 many; report many 1; wait batch; "
+		"report many+1 many+many; wait many+many+1");
+	inval_stop(k->inval);
 	for (unsigned i = 0; i < INVAL_EXTENTS; i++)
 		assert_int_equal(k->times[i], 1);
 }
 
-TEST(test_one_extent_reported_for_ever_crowds_nobody_out)
+TEST_OF(two, one_extent_reported_for_ever_crowds_nobody_out)
 {
-	struct kernel *k = kernel_new(2 * 4096);
-
-	report(k, 0, 2);
+	report(two, 0, 2);
 	for (unsigned i = 0; i < 100000; i++)
-		inval_add(k->inval, 1, 4096);
-	assert_int_equal(dropped_in_all(k), 0);
-	kernel_free(k);
+		report(two, 1, 1);
+	story_play("in_all 0");
 }
 
 /* A READ is answered between the decision and the inval, and its pages may come after it. */
-TEST_OF(k, test_reported_while_it_is_dropped_it_is_dropped_again)
-{
-	k->report_within = 0;
-	report(k, 0, INVAL_EXTENTS + 1);
-	wait_dropped(k, INVAL_EXTENTS + 1 - LEFT);
-	report(k, INVAL_EXTENTS + 1, 2 * INVAL_EXTENTS);
-	wait_dropped(k, 2 * INVAL_EXTENTS + 2);
-	dropped_in_all(k);
-	assert_int_equal(k->times[0], 2);
-}
+STORY_OF(k, reported_while_it_is_dropped_it_is_dropped_again,
+	 "within 0; report 0 many+1; wait batch; report many+1 many+many; wait many+many+2; "
+	 "times 0 = 2")
 
 /* --- a kernel that is slow ------------------------------------------------------------------- */
 
-TEST_OF(k, test_threads_held_up_hold_up_no_reporter_and_loses_nothing)
-{
-	set_gate(k, true);
-	report(k, 0, INVAL_EXTENTS + 1);
-	wait_at_gate(k);
-	report(k, INVAL_EXTENTS + 1, EXTENTS - INVAL_EXTENTS - 1);
-	assert_int_equal(k->dropped, 0);
-	set_gate(k, false);
-	wait_dropped(k, EXTENTS - LEFT);
-	assert_int_equal(dropped_in_all(k), EXTENTS - LEFT);
-	assert_oldest_dropped(k, 0, EXTENTS - LEFT);
-}
+STORY_OF(k, threads_held_up_hold_up_no_reporter_and_lose_nothing,
+	 "shut; report 0 many+1; gate; report many+1 others; dropped = 0; open; wait gone; "
+	 "in_all gone; oldest 0 gone")
 
-TEST_OF(k, test_stopping_does_not_wait_for_those_in_line)
-{
-	report(k, 0, INVAL_EXTENTS);
-	assert_int_equal(dropped_in_all(k), 0);
-}
-
-TEST(test_it_may_be_freed_without_a_start)
+TEST(it_may_be_freed_without_a_start)
 {
 	struct kernel k = {0};
 
@@ -252,7 +215,7 @@ TEST(test_it_may_be_freed_without_a_start)
 	inval_free(NULL);
 }
 
-TEST(test_too_many_extents_are_refused)
+TEST(too_many_extents_are_refused)
 {
 	struct inval *inval = NULL;
 
@@ -305,7 +268,7 @@ static void wait_times(struct kernel *k, unsigned extent)
 		wait_for_change(k);
 }
 
-TEST_OF(k, test_of_many_reporters_no_copy_stays_for_good)
+TEST_OF(k, of_many_reporters_no_copy_stays_for_good)
 {
 	struct reporter reporters[REPORTERS];
 

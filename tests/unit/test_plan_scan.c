@@ -59,6 +59,8 @@ DOES(readahead, plan_scan_init(&scan_plan, &the_world.view, n[0]))
 DOES(ask, demand(&the_world, n[0]))
 DOES(scan, scan(&the_world, n[0], n[1]))
 DOES(forget, forget_pool(&the_world))
+DOES(move, move_from(&the_world, n[0], n[1]))
+GET(on, demand(&the_world, n[0]))
 
 /* --- one scan ------------------------------------------------------------------------------- */
 
@@ -157,20 +159,14 @@ static void assert_border_before(struct world *w, uint64_t extent)
 	assert_int_equal(w->planned[extent], 1);
 }
 
-TEST(a_gap_on_disk_ends_a_run)
-{
-	struct world *w = watched(photos(200));
+DOES(border, assert_border_before(&the_world, n[0]))
 
-	move_from(w, 50, w->budget.gap + 1);
-	assert_border_before(w, 50);
-}
+STORY(a_gap_on_disk_ends_a_run, "photos 200; move 50 128K+1; border 50")
 
 TEST(a_jump_backward_ends_a_run)
 {
-	struct world *w = watched(photos(200));
-
-	move_from(w, 50, (uint64_t)-1);
-	assert_border_before(w, 50);
+	move_from(watched(photos(200)), 50, (uint64_t)-1);
+	story_play("border 50");
 }
 
 TEST(small_gaps_do_not_end_a_run)
@@ -274,19 +270,10 @@ TEST(a_shuffled_order_is_no_scan)
 	assert_true(went_on < 5 * 20000 / 10);
 }
 
-TEST(who_asks_is_told_whether_it_went_on_with_a_scan)
-{
-	struct world *w = watched(photos(2000));
-
-	assert_false(demand(w, 100));
-	assert_true(demand(w, 101));
-	assert_true(demand(w, 101)); /* the rest of it */
-	assert_true(demand(w, 103));
-	assert_true(demand(w, 102)); /* overtaken */
-	assert_false(demand(w, 1500));
-	assert_true(demand(w, 1501));
-	assert_true(demand(w, 104));
-}
+/* The rest of 101; and 102 is overtaken. */
+STORY(who_asks_is_told_whether_it_went_on_with_a_scan,
+      "photos 2000; on 100 = 0; on 101 = 1; on 101 = 1; on 103 = 1; on 102 = 1; on 1500 = 0; "
+      "on 1501 = 1; on 104 = 1")
 
 /* Worker w of W reads batches w, w + W, ..., each a little ahead of or behind the others. */
 static void workers_read(struct world *w, uint64_t workers, uint64_t batch)

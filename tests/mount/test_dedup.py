@@ -1,12 +1,10 @@
 """Packs that store the bytes of equal files once: in all else they are packs of the same folder."""
 
-import collections
 import errno
 import json
 import os
 import random
 import shutil
-import stat
 import sys
 from pathlib import Path
 
@@ -72,18 +70,6 @@ def listed(pack):
     return {os.fsencode(entry.pop("path")): entry for entry in entries}
 
 
-def attributes(root):
-    """Of each path what lstat says that a copy should have, and the names of each inode."""
-    found, inodes = {}, collections.defaultdict(set)
-    for path in trees.paths(root):
-        st = os.lstat(os.path.join(os.fsencode(root), path))
-        found[path] = st.st_mode, st.st_mtime_ns
-        if not stat.S_ISDIR(st.st_mode):
-            found[path] += st.st_size, st.st_nlink
-        inodes[st.st_ino].add(path)
-    return found, sorted(map(sorted, inodes.values()))
-
-
 # --- the pack -----------------------------------------------------------------------------
 
 
@@ -147,7 +133,7 @@ def test_everything_that_a_filesystem_may_hold_can_be_there_twice(hostile, place
 
 def test_extracted_copies_are_files_of_their_own(twins, place):
     run(FOLDPACK, "extract", "-q", twins[1], place / "again", umask=0)
-    assert attributes(place / "again") == attributes(twins[0])
+    assert trees.state(place / "again") == trees.state(twins[0])
     run("diff", "-r", "--no-dereference", twins[0], place / "again")
     run(FOLDPACK, "extract", "-q", twins[1], place / "one", "c")
     run("diff", "-r", twins[0] / "c", place / "one" / "c")
@@ -222,7 +208,7 @@ def test_reads_of_damaged_bytes_fail_in_each_of_the_files(damaged, twins, mount)
 
 def test_the_mount_cannot_be_told_from_the_folder(both):
     source, mount = both
-    assert attributes(mount) == attributes(source)
+    assert trees.state(mount) == trees.state(source)
     assert trees.content(mount) == trees.content(source)
     run("diff", "-r", "--no-dereference", source, mount)
     stats = mount.stats()

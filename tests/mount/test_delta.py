@@ -25,18 +25,6 @@ from test_shards import shards
 CHAIN = 20
 
 
-def state(root):
-    """path -> all that a delta must keep: content, mode, time, and which names are one file."""
-    first, found = {}, {}
-    for path, content in sorted(trees.content(root).items()):
-        info = os.lstat(os.path.join(os.fsencode(root), path))
-        names = first.setdefault((info.st_dev, info.st_ino), path)
-        link = stat.S_ISLNK(info.st_mode)
-        found[path] = (content, None if link else info.st_mode, None if link else info.st_mtime_ns,
-                       names, None if stat.S_ISDIR(info.st_mode) else info.st_nlink)
-    return found
-
-
 def delta(base, source, target, *options):
     """What a summary says of it."""
     base = [base] if isinstance(base, (str, os.PathLike)) else base
@@ -60,7 +48,7 @@ def are_the_folder(source, packs, place, *options):
     point = place / "seen"
     point.mkdir(exist_ok=True)
     with foldfs.mounted(packs[-1], point, *packs[:-1]) as mounted:
-        assert state(mounted) == state(source)
+        assert trees.state(mounted) == trees.state(source)
     fresh, folded = place / "fresh.lmdb", place / "folded.lmdb"
     run(FOLDPACK, "create", "-q", "--force", *options, source, fresh)
     run(FOLDPACK, "create", "-q", "--force", *options, *packs, folded)
@@ -226,7 +214,7 @@ def test_in_a_folder_of_the_mount_and_of_some_files(changed, small, place, point
     delta(old, source, place / "delta.lmdb")
     words = [f"below/={old}", f"other/={small[1]}", f"below/={place}/delta.lmdb"]
     with foldfs.mounted(words[-1], point, *words[:-1]) as mounted:
-        assert state(mounted.path / "below") == state(source)
+        assert trees.state(mounted.path / "below") == trees.state(source)
         assert trees.content(mounted.path / "other") == trees.content(small[0])
     with foldfs.mounted(place / "delta.lmdb", point, old, "--select=*.jpg") as mounted:
         assert (mounted.path / "renamed.jpg").read_bytes() == (source / "renamed.jpg").read_bytes()
@@ -243,7 +231,7 @@ def test_since_packs_that_go_into_folders(place, point, folders):
     changed = place / "delta.lmdb"
     assert delta(packs, source, changed)["based"] == len(folders)
     with foldfs.mounted(changed, point, *packs) as mounted:
-        assert state(mounted) == state(source)
+        assert trees.state(mounted) == trees.state(source)
     run(FOLDPACK, "create", "-q", *packs, changed, place / "folded.lmdb")
     fresh = foldfs.pack(source, place / "fresh.lmdb")
     assert (place / "folded.lmdb").read_bytes() == fresh.read_bytes()
@@ -257,7 +245,7 @@ def test_pages_that_another_tool_moved(changed, place):
     for pack, to in zip([old, place / "delta.lmdb"], moved):
         run("mdb_copy", "-c", "-n", pack, to)
     with foldfs.mounted(moved[1], place / "seen", moved[0], "--mkdir") as mounted:
-        assert state(mounted) == state(source)
+        assert trees.state(mounted) == trees.state(source)
 
 
 def test_a_url_is_asked_for_its_index_only(changed, place, web):
@@ -269,13 +257,13 @@ def test_a_url_is_asked_for_its_index_only(changed, place, web):
     assert len(asked) <= 10, asked
     with foldfs.mounted(web.url("delta.lmdb"), place / "seen", web.url("old.lmdb"),
                         "--mkdir") as mounted:
-        assert state(mounted) == state(source)
+        assert trees.state(mounted) == trees.state(source)
     cache = f"--cache-dir={place}/cache,64M"
     run(FOLDPACK, "fetch", "-q", cache, web.url("old.lmdb"), web.url("delta.lmdb"))
     with foldfs.mounted(web.url("delta.lmdb"), place / "seen", web.url("old.lmdb"), cache,
                         "--mkdir") as mounted:
         asked = len(web.asked())
-        assert state(mounted) == state(source)
+        assert trees.state(mounted) == trees.state(source)
         assert len(web.asked()) == asked
 
 

@@ -20,7 +20,7 @@ import foldfs
 import gate
 from foldfs import (BUILD, FOLDPACK, NOBODY, PHOTOS, as_user, has_photos, is_root, needs,
                     small_filesystem)
-from trees import HOSTILE_NAMES, write
+from trees import content, state, write
 
 lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
 
@@ -41,10 +41,9 @@ def run(*args, status=0, **options):
     """Runs foldpack, holds its status against the expected one."""
     options.setdefault("stdout", subprocess.PIPE)
     done = subprocess.run([FOLDPACK, *args], stderr=subprocess.PIPE, **options)
-    err = done.stderr.decode(errors="surrogateescape")
-    assert done.returncode == status, err
-    assert "\r" not in err and "\033" not in err
-    done.err = err
+    done.err = done.stderr.decode(errors="surrogateescape")
+    assert done.returncode == status, done.err
+    assert "\r" not in done.err and "\033" not in done.err
     return done
 
 
@@ -74,26 +73,6 @@ def json_lines(pack):
     return {os.fsencode(e["path"]): e for e in map(json.loads, lines)}
 
 
-def snapshot(root):
-    """What a tree is, for comparison: kinds, modes, times, bytes, targets, link groups."""
-    entries, inodes = {}, {}
-    root = os.fsencode(root)
-    for folder, dirs, files in os.walk(root):
-        for name in dirs + files:
-            path = os.path.join(folder, name)
-            st = os.lstat(path)
-            key = os.path.relpath(path, root)
-            if stat.S_ISLNK(st.st_mode):
-                entries[key] = ("link", os.readlink(path), st.st_mtime_ns)
-            elif stat.S_ISDIR(st.st_mode):
-                entries[key] = ("dir", st.st_mode, st.st_mtime_ns)
-            else:
-                with open(path, "rb") as file:
-                    entries[key] = (st.st_mode, st.st_mtime_ns, file.read())
-                inodes.setdefault(st.st_ino, set()).add(key)
-    return entries, sorted(map(sorted, inodes.values()))
-
-
 def damage(pack, needle):
     """Overwrites the middle of `needle` in a pack."""
     data = pack.read_bytes()
@@ -105,74 +84,40 @@ def damage(pack, needle):
         file.write(b"\xee\xee")
 
 
-@pytest.fixture
-def hard_tree(src):
-    """Everything that a tree may hold, but special files."""
-    for number, name in enumerate(HOSTILE_NAMES):
-        write(bytes(src) + b"/names/" + name, b"name %d" % number)
-        write(bytes(src) + b"/" + name + b"/inside", b"in %d" % number)
-    deep = src.joinpath(*["d" * 100] * 9)
-    write(deep / "far below", b"deep" * 100)
-    write(src / ".hidden/.file", b"hidden")
-    (src / "empty directory").mkdir()
-    write(src / "empty file", b"")
-    for size in (1, 4079, 4080, 4096, 65536, 1048575, 1048576, 1048577, 3000000):
-        write(src / "sizes" / str(size), os.urandom(size))
-    os.symlink("../sizes/4096", src / "names/link")
-    os.symlink("nowhere", src / "names/broken")
-    os.symlink("sizes", src / "link to a directory")
-    os.symlink("t" * 4000, src / "long link")
-    write(src / "linked/b", b"two names")
-    os.link(src / "linked/b", src / "linked/a")
-    os.link(src / "linked/b", src / "zz")
-    write(src / "modes/script", b"#!").chmod(0o751)
-    write(src / "modes/secret", b"s").chmod(0o600)
-    (src / "modes").chmod(0o750)
-    os.utime(src / "modes/secret", ns=(0, -1_000_000_001))
-    os.utime(src / "modes", ns=(0, 1_234_567_890_123_456_789))
-    return src
-
-
 # --- create: the tree, whole ------------------------------------------------------------
 
 
-def test_what_was_packed_comes_out_again(hard_tree, pack, tmp_path):
-    run("create", hard_tree, pack)
-    run("verify", pack)
-    run("extract", pack, tmp_path / "again")
-    assert snapshot(tmp_path / "again") == snapshot(hard_tree)
-    assert (tmp_path / "again").stat().st_mtime_ns == hard_tree.stat().st_mtime_ns
-    subprocess.run(["diff", "-r", "--no-dereference", hard_tree, tmp_path / "again"], check=True)
-    assert os.listdir(pack.parent) == ["pack.lmdb"]
-    assert stat.S_IMODE(pack.stat().st_mode) == 0o444
+def test_what_was_packed_comes_out_again(hostile, tmp_path):
+    again = tmp_path / "again"
+    run("verify", hostile[1])
+    run("extract", hostile[1], again, umask=0)
+    assert state(again) == state(hostile[0])
+    assert again.stat().st_mtime_ns == hostile[0].stat().st_mtime_ns
+    assert stat.S_IMODE(hostile[1].stat().st_mode) == 0o444
 
 
-def test_lmdb_readers_get_the_original_bytes(hard_tree, pack):
-    run("create", hard_tree, pack)
+def test_lmdb_readers_get_the_original_bytes(hostile):
     seen = 0
-    with lmdb.open(os.fspath(pack), subdir=False, readonly=True, lock=False) as env:
+    with lmdb.open(os.fspath(hostile[1]), subdir=False, readonly=True, lock=False) as env:
         with env.begin() as txn:
-            for path, entry in json_lines(pack).items():
+            for path, entry in json_lines(hostile[1]).items():
                 if entry["type"] != "file" or len(path) > 511:
                     continue
                 seen += 1
-                file = os.path.join(os.fsencode(hard_tree), path)
-                assert txn.get(path) == Path(os.fsdecode(file)).read_bytes()
+                assert txn.get(path) == (hostile[0] / os.fsdecode(path)).read_bytes()
             keys = [key for key in txn.cursor().iternext(values=False) if key[:1] != b"\0"]
     assert seen > 30
     assert keys == sorted(keys)
 
 
-def test_the_same_tree_gives_the_same_pack(hard_tree, pack, tmp_path):
-    run("create", hard_tree, pack)
+def test_the_same_tree_gives_the_same_pack(hostile, tmp_path):
     again = tmp_path / "out/again.lmdb"
     env = {"PATH": os.environ["PATH"], "TZ": "Asia/Tokyo", "LC_ALL": "C", "HOME": "/"}
-    run("create", "-q", "src", again, cwd=tmp_path, env=env, umask=0o077)
-    assert pack.read_bytes() == again.read_bytes()
-    copy = tmp_path / "copy"
-    subprocess.run(["cp", "-a", hard_tree, copy], check=True)
-    run("create", "--force", copy, again)
-    assert pack.read_bytes() == again.read_bytes()
+    run("create", "-q", hostile[0].name, again, cwd=hostile[0].parent, env=env, umask=0o077)
+    assert again.read_bytes() == hostile[1].read_bytes()
+    subprocess.run(["cp", "-a", hostile[0], tmp_path / "copy"], check=True)
+    run("create", "--force", tmp_path / "copy", again)
+    assert again.read_bytes() == hostile[1].read_bytes()
 
 
 def test_another_mode_time_or_byte_gives_another_id(src, pack):
@@ -199,12 +144,14 @@ def content_id(pack):
 
 
 def test_a_copy_without_modes_times_and_links_has_the_same_content_id(
-        hard_tree, content_id, tmp_path):
-    subprocess.run(["cp", "-r", hard_tree, tmp_path / "copy"], check=True)
+        hostile, content_id, tmp_path):
+    source = hostile[0]
+    want = json.loads(run("info", "--json", hostile[1]).stdout)["content_id"]
+    subprocess.run(["cp", "-r", source, tmp_path / "copy"], check=True)
     with tarfile.open(tmp_path / "tree.tar", "w") as tar:
-        tar.add(hard_tree, "")
-    for copy in (["copy"], ["tree.tar"], [hard_tree, "--dedup"], [hard_tree, "--order=shuffle:7"]):
-        assert content_id(tmp_path / copy[0], *copy[1:]) == content_id(hard_tree), copy
+        tar.add(source, "")
+    for copy in (["copy"], ["tree.tar"], [source, "--dedup"], [source, "--order=shuffle:7"]):
+        assert content_id(tmp_path / copy[0], *copy[1:]) == want, copy
 
 
 def test_each_change_of_paths_or_bytes_gives_another_content_id(src, content_id):
@@ -231,15 +178,6 @@ def test_content_ids_of_parts_add_up_to_that_of_the_whole(src, content_id):
     two = int(content_id(src), 16)
     (src.parent / "aside").rename(src / "one")
     assert int(content_id(src), 16) == (one + two) % 2**128
-
-
-def test_an_empty_folder_is_a_pack_too(src, pack, tmp_path):
-    run("create", src, pack)
-    assert listed(pack) == []
-    run("verify", pack)
-    run("extract", pack, tmp_path / "again")
-    assert os.listdir(tmp_path / "again") == []
-    assert json.loads(run("info", "--json", pack).stdout)["files"] == 0
 
 
 @has_photos
@@ -373,76 +311,39 @@ def test_a_hard_link_takes_the_place_of_a_first_name_out_of_reach(src, pack, tmp
 
 
 class Paused:
-    """A create that stands still while it reads the file `big`, which is too large to be read
-    beside others: what comes behind it has been scanned and not been read."""
+    """A create that stands still while the filter of its first file waits: what comes behind that
+    has been scanned and not been read."""
 
     def __init__(self, src, pack, *options):
-        with open(src / "big", "wb") as file:
-            file.truncate((64 << 20) + 1)
-        self.big = os.path.realpath(src / "big")
-        while not self.is_caught([FOLDPACK, "create", *options, src, pack]):
-            self.go_on()
-            pack.unlink()
-
-    def is_caught(self, command):
-        """On a busy machine it may be over before it could be stopped."""
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        while not self.reads_it():
-            if self.process.poll() is not None:
-                return False
-        self.process.send_signal(signal.SIGSTOP)
-        while not self.stands_still():
-            pass
-        return self.reads_it()
-
-    def stands_still(self):
-        state = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")")[1].split()[0]
-        return state in "TZ"
-
-    def reads_it(self):
-        folder = f"/proc/{self.process.pid}/fd"
-        with contextlib.suppress(OSError):
-            for fd in os.listdir(folder):
-                with contextlib.suppress(FileNotFoundError):  # closed meanwhile
-                    if os.readlink(f"{folder}/{fd}") == self.big:
-                        return True
-        return False
+        write(src / "a.jpg", b"first")
+        self.go, waits = src.parent / "go", src.parent / "waits"
+        command = (f"touch {waits}; until [ -e {self.go} ]; do sleep 0.01; done; "
+                   r"printf '\4\0\0\0\0\0\0\0kept\0\0\0\0\0\0\0\0'")
+        self.process = subprocess.Popen(
+            [FOLDPACK, "create", "-j1", "--check=off", f"--filter={command}", *options, src, pack],
+            stderr=subprocess.PIPE, text=True)
+        foldfs.wait_until(waits.exists)
 
     def go_on(self):
-        self.process.send_signal(signal.SIGCONT)
+        self.go.touch()
         err = self.process.communicate()[1]
         return self.process.returncode, err
 
 
-def make_longer(path):
-    with open(path, "ab") as file:
-        file.write(b"more")
-
-
-def replace_by_pipe(path):
-    path.unlink()
-    os.mkfifo(path)
-
-
-def replace_by_link(path):
-    path.unlink()
-    os.symlink("/etc/hostname", path)
-
-
 CHANGES = {
-    "longer": make_longer,
+    "longer": lambda path: path.write_bytes(path.read_bytes() + b"more"),
     "shorter": lambda path: os.truncate(path, 1),
     "rewritten": lambda path: path.write_bytes(b"0123456789"),
-    "a pipe": replace_by_pipe,
-    "a link": replace_by_link,
+    "a pipe": lambda path: (path.unlink(), os.mkfifo(path)),
+    "a link": lambda path: (path.unlink(), os.symlink("/etc/hostname", path)),
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_file_that_changes_while_it_is_packed_is_refused(src, pack, change):
     victim = write(src / "victim", b"abcdefghij")
     paused = Paused(src, pack)
-    CHANGES[change](victim)
+    change(victim)
     status, err = paused.go_on()
     assert status == 1, err
     assert f"{victim}: changed while it was being packed" in err
@@ -496,7 +397,7 @@ def test_a_file_that_vanishes_is_left_out_when_told_to_skip(src, pack):
     status, err = paused.go_on()
     assert status == 4, err
     assert f"{victim}: vanished while it was being packed; left out" in err
-    assert listed(pack) == [b"big", b"z"]
+    assert listed(pack) == [b"a.jpg", b"z"]
     run("verify", pack)
 
 
@@ -515,8 +416,6 @@ def test_signals_that_follow_leave_nothing_behind_either(src, pack):
     """timeout(1) sends two; the clean-up takes longer than that."""
     write(src / "z", b"x")
     paused = Paused(src, pack)
-    paused.process.send_signal(signal.SIGTERM)
-    paused.process.send_signal(signal.SIGCONT)
     while paused.process.poll() is None:
         paused.process.send_signal(signal.SIGTERM)
     err = paused.process.communicate()[1]
@@ -538,46 +437,25 @@ class Deaf(gate.Gate):
 
 
 @is_root
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_end_one_whose_source_answers_no_more(tmp_path, pack, number):
+def test_signals_end_one_whose_source_answers_no_more(tmp_path, pack):
     with Deaf(bytes((64 << 20) + 1), tmp_path / "src") as deaf:  # no file is read beside it
         deaf.shut()
         with subprocess.Popen([FOLDPACK, "create", deaf.folder, pack], text=True,
                               stderr=subprocess.PIPE) as process:
             deaf.wait_for_reader()
             try:
-                process.send_signal(number)
+                process.terminate()
                 time.sleep(5)  # pack/tool/work/interrupt.h: after the first was noted
                 for _ in range(10):
-                    process.send_signal(number)
+                    process.terminate()
                     with contextlib.suppress(subprocess.TimeoutExpired):
                         process.wait(1)
-                assert process.returncode == -number
+                assert process.returncode == -signal.SIGTERM
             finally:
                 process.kill()
 
 
 # --- create: the place of the pack ------------------------------------------------------
-
-
-def test_an_existing_pack_is_replaced_only_by_force(src, pack):
-    write(src / "a", b"x")
-    pack.write_bytes(b"precious")
-    done = run("create", src, pack, status=1)
-    assert f"{pack}: exists; --force replaces it" in done.err
-    assert pack.read_bytes() == b"precious"
-    run("create", "--force", src, pack)
-    assert listed(pack) == [b"a"]
-
-
-def test_force_keeps_the_old_pack_until_the_new_one_is_whole(src, pack):
-    write(src / "victim", b"abcdefghij")
-    pack.write_bytes(b"precious")
-    paused = Paused(src, pack, "--force")
-    make_longer(src / "victim")
-    assert paused.go_on()[0] == 1
-    assert pack.read_bytes() == b"precious"
-    assert os.listdir(pack.parent) == [pack.name]
 
 
 @pytest.mark.parametrize("words, said", [
@@ -606,16 +484,6 @@ def test_a_folder_in_place_of_the_pack_is_said_to_come_first(src, tmp_path, word
     done = run("create", *words, "src", cwd=tmp_path, status=1)
     assert "src: a folder, and PACK is a file; SOURCE comes first, then PACK\n" in done.err
     assert "--force" not in done.err
-
-
-@pytest.mark.parametrize("words", [["-h"], ["--help"], ["help"]])
-def test_every_program_says_its_help(words):
-    for program in ("foldpack", "foldfs", "foldstat"):
-        done = subprocess.run([BUILD / program, *words], stdout=subprocess.PIPE, check=True)
-        assert done.stdout.startswith(b"usage: " + program.encode())
-        done = subprocess.run([BUILD / program, "-V"], stdout=subprocess.PIPE, check=True)
-        assert done.stdout.startswith(program.encode() + b" ")
-    assert run("help", "list").stdout == run("list", "--help").stdout == run("list", "-h").stdout
 
 
 # --- names that a terminal would obey ------------------------------------------------------
@@ -831,14 +699,15 @@ def test_a_pack_that_is_none_is_said(command, src, pack, tmp_path):
 # --- list, info, cat --------------------------------------------------------------------
 
 
-def test_list_shows_every_path_byte_by_byte(hard_tree, pack):
-    run("create", hard_tree, pack)
-    tree, _ = snapshot(hard_tree)
-    wanted = {path for path, entry in tree.items() if entry[0] != "dir"} | {b"empty directory/"}
+def test_list_shows_every_path_byte_by_byte(hostile):
+    tree, pack = content(hostile[0]), hostile[1]
+    above = {os.path.dirname(path) for path in tree}
+    wanted = {path + b"/" * (kind == stat.S_IFDIR) for path, (kind, _) in tree.items()
+              if path not in above}
     assert len(listed(pack)) == len(wanted)
     assert set(listed(pack)) == wanted
     assert run("list", pack).stdout == b"".join(path + b"\n" for path in listed(pack))
-    assert {os.fsencode(path) for path in json_lines(pack)} == {p.rstrip(b"/") for p in wanted}
+    assert set(json_lines(pack)) == {path.rstrip(b"/") for path in wanted}
 
 
 def test_list_limits_itself_to_a_path(src, pack):
@@ -935,16 +804,6 @@ def test_info_shows_no_keys_of_an_index_as_options(src, tmp_path):
         assert json.loads(run("info", "--json", source).stdout)["options"] == ""
 
 
-def test_info_shows_no_control_characters_of_names(src, pack):
-    """U+009B is to a terminal what ESC [ is."""
-    for name in ("\x1b[31mred", "a\u009b31mred"):
-        write(src / name / "file", b"content")
-    run("create", src, pack)
-    text = run("info", "-v", pack).stdout.decode()
-    assert r"\033[31mred" in text and r"a\302\23331mred" in text
-    assert text.replace("\n", "").isprintable()
-
-
 def test_info_shows_each_class_when_asked_for_more(src, pack):
     for path, size in {"train/a/1": 5, "train/a/deep/2": 7, "train/b\n/1": 1, "val/a/1": 3}.items():
         write(src / path, b"x" * size)
@@ -972,8 +831,7 @@ def test_a_pack_that_another_tool_has_rewritten_is_read_and_said(src, pack, tmp_
         env.copy(os.fspath(moved), compact=True)
     assert json.loads(run("info", "--json", moved).stdout)["relocated"] is True
     run("verify", moved)
-    run("extract", moved, tmp_path / "again")
-    assert snapshot(tmp_path / "again") == snapshot(src)
+    run("diff", src, moved)
 
 
 def test_cat_writes_files_only(src, pack):
@@ -1010,19 +868,11 @@ def test_a_summary_that_cannot_be_written_is_no_success_with_inputs_left_out(src
 def test_a_reader_that_goes_away_is_no_complaint(src, pack):
     write(src / "a", b"x" * 3000000)
     run("create", src, pack)
-    for sigpipe in (signal.SIG_DFL, signal.SIG_IGN):
-        process = subprocess.Popen(
-            [FOLDPACK, "cat", pack, "a"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            restore_signals=False,
-            preexec_fn=lambda sigpipe=sigpipe: signal.signal(signal.SIGPIPE, sigpipe),
-        )
-        process.stdout.read(1)
-        process.stdout.close()
-        assert process.stderr.read() == b""
-        process.stderr.close()
-        assert process.wait() != 0
+    for ignored in ("", "trap '' PIPE; "):
+        done = foldfs.run("bash", "-o", "pipefail", "-c",
+                          f'{ignored}"$0" cat "$1" a | head -c 1 >/dev/null', FOLDPACK, pack,
+                          status=None)
+        assert done.returncode != 0 and done.err == ""
 
 
 # --- extract ----------------------------------------------------------------------------
@@ -1050,7 +900,7 @@ def test_extract_takes_only_the_paths_asked_for(src, pack, tmp_path):
     run("create", src, pack)
     again = tmp_path / "again"
     run("extract", pack, again, "a/b", "f")
-    assert sorted(snapshot(again)[0]) == [b"a", b"a/b", b"a/b/c", b"a/b/d", b"f"]
+    assert sorted(content(again)) == [b"a", b"a/b", b"a/b/c", b"a/b/d", b"f"]
     assert stat.S_IMODE((again / "a").stat().st_mode) == 0o710
     done = run("extract", pack, tmp_path / "none", "a/x", status=1)
     assert "a/x: not in the pack" in done.err
@@ -1065,7 +915,7 @@ def test_extract_makes_a_file_of_a_hard_link_whose_first_name_is_not_asked_for(
     os.link(src / "a", src / "c")
     run("create", src, pack)
     run("extract", pack, tmp_path / "again", "b", "c")
-    assert snapshot(tmp_path / "again")[1] == [[b"b", b"c"]]
+    assert (tmp_path / "again/b").samefile(tmp_path / "again/c")
 
 
 @is_root
@@ -1077,7 +927,7 @@ def test_extract_restores_directories_that_nobody_may_write(src, pack, tmp_path)
     run("create", src, pack)
     done = run_as_nobody("extract", pack, pack.parent / "again")
     assert done.returncode == 0, done.err
-    assert snapshot(pack.parent / "again") == snapshot(src)
+    assert state(pack.parent / "again") == state(src)
 
 
 def modes_below(folder):
@@ -1148,15 +998,20 @@ def test_wrong_words_are_a_usage_error(pack):
     assert "unknown command 'pack'; see 'foldpack --help'" in run("pack", status=2).err
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["", "create", "list", "info", "verify", "cat", "diff", "extract", "export", "report"]
-)
+@pytest.mark.parametrize("program", ["foldpack", "foldfs", "foldstat"])
+def test_every_program_says_its_help(program):
+    for words in (["-h"], ["--help"], ["help"]):
+        assert foldfs.run(BUILD / program, *words).out.startswith(f"usage: {program}")
+    assert foldfs.run(BUILD / program, "-V").out.startswith(f"{program} ")
+
+
+@pytest.mark.parametrize("command", ["create", "list", "info", "verify", "cat", "diff", "extract",
+                                     "export", "report"])
 def test_every_command_has_help_and_version(command):
-    words = [command] if command else []
-    text = run(*words, "--help").stdout.decode()
-    assert text.startswith("usage: foldpack")
-    assert max(map(len, text.splitlines())) <= 80
-    version = run(*words, "--version").stdout.decode()
+    text = run(command, "--help").stdout
+    assert text.startswith(b"usage: foldpack")
+    assert max(map(len, text.decode().splitlines())) <= 80
+    assert run("help", command).stdout == run(command, "-h").stdout == text
+    version = run(command, "--version").stdout.decode()
     for library in ("foldpack", "liblmdb", "libjpeg-turbo", "libarchive", "xxHash"):
         assert library in version

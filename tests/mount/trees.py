@@ -175,6 +175,17 @@ def content(root):
     return found
 
 
+def state(root):
+    """path -> all that a copy keeps: content, mode, time, and which names are one file."""
+    first, found = {}, {}
+    for path, what in sorted(content(root).items()):
+        status = os.lstat(os.path.join(os.fsencode(root), path))
+        name = first.setdefault((status.st_dev, status.st_ino), path)
+        links = None if stat.S_ISDIR(status.st_mode) else status.st_nlink
+        found[path] = what, status.st_mode, status.st_mtime_ns, name, links
+    return found
+
+
 def attributes(root):
     """path -> mode and time in seconds, of all but links."""
     found = {path: os.lstat(os.path.join(os.fsencode(root), path)) for path in paths(root)}

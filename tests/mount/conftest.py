@@ -98,6 +98,15 @@ def no_sanitizer_report(sanitizer_reports):
     assert not said, "\n".join(said)
 
 
+@pytest.fixture(scope="module")
+def fast():
+    """A folder in memory, where there is enough of it: for packs that are large, and many."""
+    shm = Path("/dev/shm")
+    enough = shm.is_dir() and shutil.disk_usage(shm).free > 2 << 30
+    with tempfile.TemporaryDirectory(prefix="foldfs-fast-", dir=shm if enough else None) as path:
+        yield Path(path)
+
+
 @pytest.fixture
 def place(session_dir):
     """A folder of the test's own, which all users may enter and none but its owner may change."""

@@ -499,6 +499,10 @@ TEST_OF(f, with_nothing_to_go_on_with_a_pack_is_begun)
 	run_up_to(f, 500);
 	assert_done(unlink(f->partial));
 	assert_int_equal(expect_whole(f, want), 0);
+	assert_done(unlink(f->path));
+	run_up_to(f, 500);
+	assert_done(unlink(f->journal));
+	assert_int_equal(expect_whole(f, want), 0);
 }
 
 TEST_OF(f, the_journal_of_another_run_is_not_believed)

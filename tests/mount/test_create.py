@@ -130,11 +130,11 @@ def test_files_are_stored_as_their_paths_sort(src, pack):
 
 def test_a_shuffle_depends_on_its_seed_alone(src, pack):
     fill(src, *(f"{n % 3}/{n}" for n in range(60)))
-    orders = []
-    for seed in ["1", "1", "2"]:
-        create(src, pack, f"--order=shuffle:{seed}")
+    orders, ids = [], set()
+    for order in ["shuffle:1", "shuffle:1", "shuffle:2", "path"]:
+        ids.add(json.loads(create(src, pack, f"--order={order}", "--json").out)["id"])
         orders.append(stored(src, pack))
-    assert orders[0] == orders[1] != orders[2]
+    assert orders[0] == orders[1] != orders[2] and len(ids) == 1
     assert sorted(orders[0]) == sorted(orders[2])
     assert orders[0] != sorted(orders[0])
     run(FOLDPACK, "verify", pack)

@@ -27,18 +27,6 @@ static void expect(struct progress progress, double seconds, uint64_t files, uin
 	assert_string_equal(line, want);
 }
 
-static void expect_after(struct progress progress, double seconds, uint64_t files, uint64_t bytes,
-			 const char *want)
-{
-	expect(progress, seconds, files, bytes, false, want);
-}
-
-static void expect_line(struct progress progress, uint64_t files, uint64_t bytes, const char *want)
-{
-	progress.shown = true;
-	expect_after(progress, 10, files, bytes, want);
-}
-
 static struct progress begun_in_a_log(enum progress_want want)
 {
 	struct progress progress;
@@ -59,12 +47,12 @@ TEST(a_log_gets_a_line_a_minute_unless_more_or_none_is_asked_for)
 	const struct progress progress = begun_in_a_log(PROGRESS_AUTO);
 	static const char line[] = "packing: 60 files, 5.72 MiB, 0 MB/s\n";
 
-	expect_after(progress, 59, 60, 6000000, "");
-	expect_after(progress, 61, 60, 6000000, line);
-	expect_after(begun_in_a_log(PROGRESS_ALWAYS), 4, 60, 0, "");
-	expect_after(begun_in_a_log(PROGRESS_ALWAYS), 6, 60, 0,
-		     "packing: 60 files, 0 bytes, 0 MB/s\n");
-	expect_after(begun_in_a_log(PROGRESS_NEVER), 1000, 60, 0, "");
+	expect(progress, 59, 60, 6000000, false, "");
+	expect(progress, 61, 60, 6000000, false, line);
+	expect(begun_in_a_log(PROGRESS_ALWAYS), 4, 60, 0, false, "");
+	expect(begun_in_a_log(PROGRESS_ALWAYS), 6, 60, 0, false,
+	       "packing: 60 files, 0 bytes, 0 MB/s\n");
+	expect(begun_in_a_log(PROGRESS_NEVER), 1000, 60, 0, false, "");
 }
 
 TEST(a_program_gets_an_object_a_second_and_one_at_the_end)
@@ -74,39 +62,28 @@ TEST(a_program_gets_an_object_a_second_and_one_at_the_end)
 		"{\"doing\": \"packing\", \"files\": 2, \"files_total\": 0, "
 		"\"bytes\": 60, \"bytes_total\": 0}\n";
 
-	expect_after(progress, 0.5, 2, 60, "");
-	expect_after(progress, 1.5, 2, 60, want);
+	expect(progress, 0.5, 2, 60, false, "");
+	expect(progress, 1.5, 2, 60, false, want);
 	expect(progress, 0.5, 2, 60, true, want);
 }
 
-TEST(totals_say_how_long_it_will_take)
+TEST(what_is_left_is_said_where_the_total_is_known)
 {
-	const struct progress progress = {
-		.verb = "packing", .files_total = 4000, .bytes_total = 4000000000};
+	static const struct {
+		uint64_t files, bytes;
+		const char *line;
+	} totals[] = {
+		{4000, 4000000000,
+		 "packing: 1,000 of 4,000 files, 954 MiB, 100 MB/s, 25 %, 0:30 left\n"},
+		{0, 0, "packing: 1,000 files, 954 MiB, 100 MB/s\n"},
+		{0, 721000000000, "packing: 1,000 files, 954 MiB, 100 MB/s, 0 %, 2h00m left\n"},
+		{0, 1000000000, "packing: 1,000 files, 954 MiB, 100 MB/s\n"},
+	};
 
-	expect_line(progress, 1000, 1000000000,
-		    "packing: 1,000 of 4,000 files, 954 MiB, 100 MB/s, 25 %, 0:30 left\n");
-}
-
-TEST(without_totals_it_only_says_what_was_done)
-{
-	const struct progress progress = {.verb = "packing"};
-
-	expect_line(progress, 1000, 1000000000, "packing: 1,000 files, 954 MiB, 100 MB/s\n");
-}
-
-TEST(what_takes_hours_is_said_in_hours)
-{
-	const struct progress progress = {.verb = "packing",
-					  .bytes_total = 721 * UINT64_C(1000000000)};
-
-	expect_line(progress, 1000, 1000000000,
-		    "packing: 1,000 files, 954 MiB, 100 MB/s, 0 %, 2h00m left\n");
-}
-
-TEST(the_end_has_nothing_left)
-{
-	const struct progress progress = {.verb = "packing", .bytes_total = 1000000000};
-
-	expect_line(progress, 1000, 1000000000, "packing: 1,000 files, 954 MiB, 100 MB/s\n");
+	for (size_t i = 0; i < sizeof(totals) / sizeof(*totals); i++)
+		expect((struct progress){.verb = "packing",
+					 .shown = true,
+					 .files_total = totals[i].files,
+					 .bytes_total = totals[i].bytes},
+		       10, 1000, 1000000000, false, totals[i].line);
 }

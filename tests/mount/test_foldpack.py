@@ -284,10 +284,11 @@ def test_an_unreadable_file_ends_it_unless_told_to_skip(src, pack, tmp_path, pat
     write(src / "d/secret", b"x")
     (src / path).chmod(0)
     open_to_nobody(tmp_path)
-    done = run_as_nobody("create", src, pack)
-    assert done.returncode == 1
-    assert f"{src}/{path}: Permission denied; --on-bad=skip leaves such files out" in done.err
-    nothing_left(pack)
+    for options in ([], ["--on-bad=keep"]):  # what cannot be read cannot be kept
+        done = run_as_nobody("create", *options, src, pack)
+        assert done.returncode == 1
+        assert f"{src}/{path}: Permission denied; --on-bad=skip leaves such files out" in done.err
+        nothing_left(pack)
     done = run_as_nobody("create", "--on-bad=skip", "--json", src, pack)
     assert done.returncode == 4
     assert f"{src}/{path}: Permission denied; left out" in done.err

@@ -5,18 +5,13 @@ import json
 import os
 import random
 import shutil
-import sys
-from pathlib import Path
 
 import pytest
 
 import foldfs
-import oracle
 import trees
 from foldfs import FOLDPACK, MIB, run
-from oracle import Epoch, follow
 
-HERE = Path(__file__).resolve().parent
 PHOTO, MOVIE = trees.noise(1, 110_000), trees.noise(2, 2 * MIB + 77)
 # What differs only where a hash of the beginning, or the size, would not tell.
 ENDINGS = [PHOTO[:-1] + b"x", PHOTO[:-1], PHOTO + b"\0"]
@@ -97,7 +92,7 @@ def test_in_all_else_info_and_list_say_the_same(twins):
     assert entries == listed(twins[2])
 
 
-@pytest.mark.parametrize("jobs", ["-j1", "-j3", "-j64"])
+@pytest.mark.parametrize("jobs", ["-j1", "-j64"])
 def test_the_first_in_the_order_of_packing_has_the_bytes(twins, place, jobs):
     done = run(FOLDPACK, "create", "--json", "--dedup", jobs, twins[0], place / "pack")
     assert json.loads(done.out)["deduped"] == len(SHARED)
@@ -134,7 +129,6 @@ def test_everything_that_a_filesystem_may_hold_can_be_there_twice(hostile, place
 def test_extracted_copies_are_files_of_their_own(twins, place):
     run(FOLDPACK, "extract", "-q", twins[1], place / "again", umask=0)
     assert trees.state(place / "again") == trees.state(twins[0])
-    run("diff", "-r", "--no-dereference", twins[0], place / "again")
     run(FOLDPACK, "extract", "-q", twins[1], place / "one", "c")
     run("diff", "-r", twins[0] / "c", place / "one" / "c")
 
@@ -209,7 +203,6 @@ def test_reads_of_damaged_bytes_fail_in_each_of_the_files(damaged, twins, mount)
 def test_the_mount_cannot_be_told_from_the_folder(both):
     source, mount = both
     assert trees.state(mount) == trees.state(source)
-    assert trees.content(mount) == trees.content(source)
     run("diff", "-r", "--no-dereference", source, mount)
     stats = mount.stats()
     assert (stats["pack"]["files"], stats["bad_files"]) == (info(mount.pack)["files"], 0)
@@ -224,38 +217,3 @@ def test_copies_are_read_in_any_order_by_whatever_way(twins, mount, options):
         random.Random(seed).shuffle(paths)
         for path in paths:
             assert trees.digest(os.path.join(os.fsencode(mounted), path)) == want[path][1]
-
-
-def test_imagefolder_has_each_copy_in_its_class(images, place, mount):
-    for module in "torch", "torchvision":
-        pytest.importorskip(module, reason=f"no {module} for this Python")
-    shutil.copytree(images[0], place / "src", symlinks=True)
-    shutil.copytree(images[0] / "n00000001", place / "src" / "n99999999")
-    pack = foldfs.pack(place / "src", place / "pack", "--dedup")
-    assert info(pack)["deduped"] == 16
-    done = run(sys.executable, HERE / "imagefolder.py", place / "src", mount(pack), "fork:2")
-    found = json.loads(done.out)
-    assert found.pop("samples") == 65 + 16
-    assert all(verdict == "same" for verdict in found.values()), found
-
-
-class TwinData(oracle.Data):
-    """A dataset of which every other image is a copy of the one before."""
-
-    def __init__(self, folder, train, validation):
-        super().__init__(folder, train, validation)
-        images = sorted(path for path in self.paths if path.name != "readme.txt")
-        for first, second in zip(images[::2], images[1::2]):
-            shutil.copyfile(folder / first, folder / second)
-        foldfs.pack(folder, self.pack, "--dedup", "--force")
-
-
-@oracle.needs_torch
-def test_the_oracle_knows_which_of_the_copies_comes_next(session_dir, mount, start):
-    data = TwinData(session_dir / "twin-dataset", 2000, 100)
-    assert info(data.pack)["deduped"] > 900
-    mounted = mount(data.pack, *data.options)
-    job = start(mounted / "train", "--workers=2", "--batch-size=32", "--seed=42", "--epochs=2")
-    for _ in range(2):
-        follow(mounted, [(job, Epoch(2000))])
-    job.finish()

@@ -13,12 +13,10 @@ import time
 import pytest
 
 import foldfs
-import oracle
 import trees
 from fields import Fields
 from foldfs import FOLDFS, FOLDPACK, MIB, run
 from formats import tfrecord
-from oracle import Epoch, follow
 from server import web  # noqa: F401
 from test_shards import shards
 
@@ -265,43 +263,6 @@ def test_a_url_is_asked_for_its_index_only(changed, place, web):
         asked = len(web.asked())
         assert trees.state(mounted) == trees.state(source)
         assert len(web.asked()) == asked
-
-
-class ChangedData(oracle.Data):
-    """A dataset that is a pack and what became of it: of every ninth image, three times over."""
-
-    def __init__(self, folder, train, validation):
-        super().__init__(folder, train, validation)
-        images = sorted(path for path in self.paths if path.name != "readme.txt")
-        kept = {path: (folder / path).read_bytes() for path in images[::9]}
-        for path in kept:
-            (folder / path).unlink()
-        for path in images[1::9]:
-            (folder / path).rename((folder / path).with_suffix(".jpeg"))
-        self.old = foldfs.pack(folder, self.pack, "--force")
-        for path, data in kept.items():
-            trees.write(folder / path, data)
-        for path in images[1::9]:
-            (folder / path).with_suffix(".jpeg").rename(folder / path)
-        self.delta = folder.with_suffix(".delta")
-        assert 0 < delta(self.old, folder, self.delta)["based"] < train
-
-
-@oracle.needs_torch
-def test_the_oracle_and_imagefolder_see_the_folder(session_dir, mount, start):
-    from torchvision.datasets import ImageFolder
-
-    data = ChangedData(session_dir / "changed-dataset", 2000, 100)
-    mounted = mount(data.delta, data.old, *data.options)
-    here, there = (ImageFolder(root / "train") for root in
-                   (mounted.path, data.pack.with_suffix("")))
-    assert here.targets == there.targets
-    assert [os.path.relpath(path, mounted.path) for path, _ in here.samples] == \
-        [os.path.relpath(path, data.pack.with_suffix("")) for path, _ in there.samples]
-    job = start(mounted / "train", "--workers=2", "--batch-size=32", "--seed=42", "--epochs=2")
-    for _ in range(2):
-        follow(mounted, [(job, Epoch(2000))])
-    job.finish()
 
 
 def test_diff_says_what_a_delta_changes(changed, place):

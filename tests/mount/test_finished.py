@@ -10,7 +10,7 @@ import pytest
 import foldfs
 import limits
 from foldfs import FOLDPACK, MIB, run
-from foreign import JPEG, write_tar, write_zip
+from foreign import JPEG, write_tar
 from formats import recordio, tfrecord
 from trees import noise, write
 
@@ -24,17 +24,6 @@ def images(seed, count=5):
 
 def tar_of(path, seed, count=5):
     write_tar(path, {f"c/{n}.jpg": data for n, data in enumerate(images(seed, count))})
-
-
-def zip_of(path, seed, count=5):
-    write_zip(path, {f"c/{n}.jpg": data for n, data in enumerate(images(seed, count))})
-
-
-def webdataset_of(path, seed, count=5):
-    samples = {}
-    for number, data in enumerate(images(seed, count)):
-        samples |= {f"{number:04}.jpg": data, f"{number:04}.cls": b"%d" % (number % 2)}
-    write_tar(path, samples)
 
 
 def tfrecord_of(path, seed, count=5):
@@ -58,9 +47,8 @@ def pack_of(path, seed, count=5):
     foldfs.pack(folder, path, "--force", "--check=off")
 
 
-KINDS = {"tar": tar_of, "zip": zip_of, "pack": pack_of, "wds.tar": webdataset_of,
-         "tfrecord": tfrecord_of, "rec": recordio_of}
-kinds = pytest.mark.parametrize("kind", KINDS)
+# With checksums, and without; with times, and without.
+KINDS = {"tar": tar_of, "pack": pack_of, "tfrecord": tfrecord_of}
 
 
 def create(source, pack, *options, status=0, **more):
@@ -68,21 +56,14 @@ def create(source, pack, *options, status=0, **more):
                status=status, **more)
 
 
-@kinds
-def test_a_pack_of_this_source_is_finished(kind, place):
-    source, pack = place / f"x.{kind}", place / "x.lmdb"
-    KINDS[kind](source, 1)
-    create(source, pack)
-    assert "finished already; nothing to resume" in create(source, pack).err
-
-
 @pytest.mark.parametrize("count", [5, 6, 4], ids=["other bytes", "one more", "one less"])
-@kinds
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_pack_of_another_source_is_not_what_was_asked_for(kind, count, place):
     """Also where all names, sizes and times are the same."""
     source, pack = place / f"x.{kind}", place / "x.lmdb"
     KINDS[kind](source, 1)
     create(source, pack)
+    assert "finished already; nothing to resume" in create(source, pack).err
     before = pack.read_bytes()
     KINDS[kind](source, 2 if count == 5 else 1, count)
     done = create(source, pack, status=1)
@@ -90,7 +71,6 @@ def test_a_pack_of_another_source_is_not_what_was_asked_for(kind, count, place):
     assert "differs; --force without --resume replaces it" in done.err
     assert pack.read_bytes() == before
     run(FOLDPACK, "create", "--check=off", "--force", source, pack)
-    assert "nothing to resume" in create(source, pack).err
 
 
 def test_several_sources_and_a_pipe_are_compared_as_well(place):
@@ -211,11 +191,11 @@ def test_what_came_and_went_or_is_not_wanted_is_none(folder, place):
 def test_other_bytes_are_not_gone_on_with_where_names_sizes_and_times_are_the_same(place):
     """As of records of raw pixels, which have no times."""
     def make(seed):
-        write_tar(source, {f"{n}": bytes([n % 100 + 100 * seed - 100]) * MIB for n in range(200)})
+        write_tar(source, {f"{n}": bytes([n % 100 + 100 * seed - 100]) * MIB for n in range(110)})
 
     source, pack = place / "x.tar", place / "x.lmdb"
     make(1)
-    create(source, pack, status=-signal.SIGXFSZ, preexec_fn=limits.deadly_file_size(150 * MIB))
+    create(source, pack, status=-signal.SIGXFSZ, preexec_fn=limits.deadly_file_size(100 * MIB))
     make(2)
     done = create(source, pack, status=1)
     assert f"{source}/0: is not the file that was packed in this place" in done.err

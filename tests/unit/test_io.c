@@ -331,3 +331,15 @@ TEST(a_pipe_that_was_given_is_read_to_its_end)
 	assert_string_equal(line, "one");
 	assert_int_equal(io_line(file, &line, &room, &len), 1);
 }
+
+/* As buckets, FAT, CIFS, NFS with root_squash and mounts of others do. */
+TEST(what_filesystems_refuse_is_told_from_failures)
+{
+	static const int refused[] = {EPERM, EACCES, ENOSYS, EOPNOTSUPP, EINVAL, ENOTTY};
+	static const int failed[] = {0, EIO, ENOSPC, ENOENT, EEXIST, EROFS};
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+		assert_true(io_is_refused(-refused[i]));
+		assert_false(io_is_refused(-failed[i]));
+	}
+}

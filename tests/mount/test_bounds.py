@@ -17,21 +17,20 @@ from foldfs import FOLDPACK, MIB, run
 from server import Server
 from trees import noise, write
 
-PACKS = 147
+PACKS = 84
 POOL = 32 * MIB
 
 
 @pytest.fixture(scope="module")
 def many(session_dir):
-    """(folder, folder of packs): 588 files, 58 MB, in 147 packs."""
+    """(folder, folder of packs): 588 files, 58 MB, in 84 packs."""
     source, packs = session_dir / "bounds", session_dir / "bounds-packs"
     packs.mkdir()
-    for number in range(4 * PACKS):
+    for number in range(7 * PACKS):
         label = source / f"c{number % 12}"
         label.mkdir(parents=True, exist_ok=True)
         write(label / str(number), noise(number, 100_000))
-    for part in range(PACKS):
-        run(FOLDPACK, "create", "-q", f"--part={part}/{PACKS}", source, packs / "x.lmdb")
+    run(FOLDPACK, "create", "-q", "--shard-size=1M", source, packs / "x.lmdb")
     return source, packs
 
 
@@ -80,7 +79,7 @@ def mounted_with(limit, point, *words):
 
 @pytest.mark.plain
 @pytest.mark.parametrize("disk", [False, True])
-def test_147_far_packs_take_the_threads_and_memory_of_one(many, server, place, mount, disk):
+def test_many_far_packs_take_the_threads_and_memory_of_one(many, server, place, mount, disk):
     cache = [f"--cache-dir={place / 'cache'}"] if disk else []
     mounted = mount(word(server.url("")), "--cache=pool", f"--pool={POOL}", "--threads=2",
                     "--oracle-cpu=1", *cache)
@@ -112,7 +111,7 @@ def test_an_outage_is_said_once_for_all_packs_of_a_server(many, server, mount):
 # --- descriptors ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("limit", [(64, 1024), (200, 200)])
+@pytest.mark.parametrize("limit", [(64, 1024), (120, 120)])
 def test_many_local_packs_are_read_with_few_descriptors(many, point, limit):
     with mounted_with(limit, point, word(f"{many[1]}/")) as (code, said):
         assert code == 0, said
@@ -120,10 +119,10 @@ def test_many_local_packs_are_read_with_few_descriptors(many, point, limit):
 
 
 def test_too_few_descriptors_are_said_with_the_way_out(many, point):
-    with mounted_with((100, 100), point, word(f"{many[1]}/")) as (code, said):
+    with mounted_with((60, 60), point, word(f"{many[1]}/")) as (code, said):
         assert code == 1
         assert "Too many open files; allow more ('ulimit -n')" in said
-    done = subprocess.run([FOLDPACK, "list", word(f"{many[1]}/")], preexec_fn=files(100, 100),
+    done = subprocess.run([FOLDPACK, "list", word(f"{many[1]}/")], preexec_fn=files(60, 60),
                           stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, check=False)
     assert done.returncode == 1
     assert b"allow more ('ulimit -n')" in done.stderr
@@ -137,7 +136,7 @@ def test_too_few_descriptors_for_files_of_another_format_are_said_as_well(place)
     assert "Too many open files; allow more ('ulimit -n')" in done.err
 
 
-@pytest.mark.parametrize("limit", [(1024, 1024), (400, 400)])
+@pytest.mark.parametrize("limit", [(1024, 1024), (230, 230)])
 def test_copies_of_many_packs_leave_descriptors_for_connections(many, server, place, point, limit):
     words = word(server.url("")), "--cache=pool", "--pool=16M", f"--cache-dir={place / 'cache'}"
     with mounted_with(limit, point, *words) as (code, said):

@@ -265,9 +265,8 @@ int builder_drop(struct builder *builder, uint32_t id)
 	uint64_t left = builder_checksum_count(builder) - builder->parts * PART_EXTENTS;
 	int r;
 
-	/* Links and directories are not in the journal. A resumed run drops them again: a link with
-	 * its file, a directory because it is empty. */
-	if (node->kind == FORMAT_HARDLINK || node->kind == FORMAT_DIRECTORY) {
+	/* Links are not in the journal. A resumed run drops them again, with their file. */
+	if (node->kind == FORMAT_HARDLINK) {
 		node->state = NODE_DROPPED;
 		return 0;
 	}

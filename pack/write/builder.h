@@ -138,6 +138,9 @@ int builder_refer(struct builder *builder, uint32_t id, uint32_t entry, bool rea
  * builder_store() or right after it. */
 void builder_image(struct builder *builder, uint32_t id, const struct dataset_image *image);
 
+/* How many were added so far, with the root: they are numbered from 0 on, each behind its folder.
+ */
+uint32_t builder_entries(const struct builder *builder);
 /* An entry without its name, as it was added; until it is stored or dropped. */
 struct pack_entry builder_entry(const struct builder *builder, uint32_t id);
 /* The kind of an entry (a file may have become FORMAT_SPLIT, _ALIAS or _BASE); its directory; and
@@ -146,7 +149,7 @@ enum format_kind builder_kind(const struct builder *builder, uint32_t id);
 uint32_t builder_parent(const struct builder *builder, uint32_t id);
 uint32_t builder_file(const struct builder *builder, uint32_t id);
 
-/* Removes an entry: a file that was not stored, a link, or an empty directory. 0 or -ENOMEM. */
+/* Removes an entry: a file that was not stored, or a link. 0 or -ENOMEM. */
 int builder_drop(struct builder *builder, uint32_t id);
 bool builder_is_dropped(const struct builder *builder, uint32_t id);
 

@@ -212,6 +212,11 @@ int builder_make_reference(const struct builder *builder, uint32_t id, struct fo
 
 /* --- what is known of them -------------------------------------------------------------------- */
 
+uint32_t builder_entries(const struct builder *builder)
+{
+	return builder_count(builder);
+}
+
 struct pack_entry builder_entry(const struct builder *builder, uint32_t id)
 {
 	const struct builder_node *node = builder_node(builder, id);
@@ -276,8 +281,7 @@ int builder_find_empty(const struct builder *builder,
 		const struct builder_node *node = builder_node(builder, id);
 		bool inside = id != PACK_ROOT && states[node->parent] != FILLED;
 
-		if (node->kind == FORMAT_DIRECTORY && node->state != NODE_DROPPED &&
-		    states[id] != FILLED && !inside)
+		if (node->kind == FORMAT_DIRECTORY && states[id] != FILLED && !inside)
 			r = found(context, id, states[id] == EMPTIED);
 	}
 	return r;

@@ -8,7 +8,6 @@
  *	create_summary.c	labels, the end of a pack, the summary
  *	create_store.c		the way of a file: asked for, read, checked, shaped, stored
  *	create_look.c		an entry for each name; import/ looks through the source
- *	create_failure.c	what failed, and what can be done
  *
  *	source			what SOURCE is
  *	since			what an older pack has of it
@@ -57,17 +56,6 @@ struct create {
 	bool vain; /* going on would fail again: SOURCE has changed, or a call is refused */
 };
 
-/* --- create_failure.c --- */
-
-/* Prints what failed and what can be done, after the path of the pack, unless that was printed.
- * Returns CREATE_REPORTED, or `error` if it was one of these. */
-int create_fail(struct create *create, int error, const struct err *err);
-/* Warns if there seems to be too little room. CREATE_REPORTED if not even the bytes of the files
- * fit, unless options.anyway is set, as for a filesystem that compresses; else 0. */
-int create_check_space(struct create *create);
-/* Prints what an interrupted run left to go on with; false: nothing. */
-bool create_log_kept(struct create *create, const char *words);
-
 /* --- create_look.c --- */
 
 /* What to scan of a folder, and how, into create->builder. */
@@ -78,7 +66,7 @@ int create_import(struct create *create);
 /* What is known of the whole source before anything is packed: names the patterns of the options
  * that match nothing, and learns the names of images; of a folder, looks into some other files. 0,
  * CREATE_REPORTED (no file is left) or as places_look_ahead(). */
-int create_look_ahead(struct create *create, const struct builder *entries, uint64_t count);
+int create_look_ahead(struct create *create, const struct builder *entries);
 
 /* --- create_store.c --- */
 
@@ -116,7 +104,10 @@ void create_release(struct create *create);
 int create_check_target(struct create *create);
 /* Makes one pack, of all of SOURCE or of a slice. An exit status. */
 int create_pack(struct create *create);
-/* Prints a failure, and returns the exit status for it. */
+/* Prints what failed and what can be done, after the path of the pack, unless that was printed.
+ * Returns CREATE_REPORTED, or `error` if it was one of these. */
+int create_fail(struct create *create, int error, const struct err *err);
+/* The same, with the exit status for it. */
 int create_failed(struct create *create, int error);
 /* Ends the process by the signal that came; `handover` is awaited first. */
 int create_interrupted(struct create *create);

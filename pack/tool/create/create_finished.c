@@ -159,7 +159,7 @@ static int check_same_source(struct create *create, struct dataset *pack)
 	if (r == 0)
 		r = create_import(create);
 	r = r < 0 ? r : 1;
-	for (uint32_t id = 1; r == 1 && id < create->import->entries; id++)
+	for (uint32_t id = 1; r == 1 && id < builder_entries(create->builder); id++)
 		r = is_in_pack(&finished, create->builder, id);
 	if (r == 1)
 		r = has_no_more(&finished);

@@ -57,7 +57,7 @@ static int name_unmatched(struct create *create, const char *option, const struc
 
 /* Those of --transform are asked about all of the source here: its images may be in a pack that is
  * there already. */
-static int name_patterns(struct create *create, const struct builder *entries, uint64_t count)
+static int name_patterns(struct create *create, const struct builder *entries)
 {
 	struct filter *filter = &create->options.filter;
 	const struct opt_list *touch = &create->options.touch;
@@ -65,7 +65,7 @@ static int name_patterns(struct create *create, const struct builder *entries, u
 	uint64_t touched = 0, files = 0;
 	int r = 0;
 
-	for (uint32_t id = 1; r == 0 && id < count; id++) {
+	for (uint32_t id = 1; r == 0 && id < builder_entries(entries); id++) {
 		if (builder_kind(entries, id) == FORMAT_DIRECTORY)
 			continue;
 		files++;
@@ -87,14 +87,13 @@ static int name_patterns(struct create *create, const struct builder *entries, u
 
 /* --- ahead ------------------------------------------------------------------------------------ */
 
-int create_look_ahead(struct create *create, const struct builder *entries, uint64_t count)
+int create_look_ahead(struct create *create, const struct builder *entries)
 {
-	int r = name_patterns(create, entries, count);
+	int r = name_patterns(create, entries);
 
 	if (r == 0)
-		r = places_begin(&create->places, &create->options, entries, count);
+		r = places_begin(&create->places, &create->options, entries);
 	if (r < 0 || create->source.dataset)
 		return r;
-	return places_look_ahead(&create->places, &create->report, create->source.root, entries,
-				 count);
+	return places_look_ahead(&create->places, &create->report, create->source.root, entries);
 }

@@ -2,8 +2,11 @@
  *
  *	SOURCE is looked through: an entry for each name -> files are stored, one after the other,
  *	each on its way through create_store.c -> the pack gets its name */
+#include "base/io.h"
 #include "base/log.h"
+#include "base/math.h"
 #include "base/scope.h"
+#include "base/size.h"
 #include "pack/tool/create/create.h"
 #include "pack/tool/create/handover.h"
 #include "pack/tool/create/leftovers.h"
@@ -36,6 +39,110 @@ void create_release(struct create *create)
 	create_source_release(&create->source);
 }
 
+/* --- what failed ------------------------------------------------------------------------------ */
+
+/* What the user can do about it, to end the sentence. */
+static const char *way_out(const struct create *create, int error)
+{
+	switch (error) {
+	case -EEXIST:
+		return target_replaceable(create->report.pack) ? "; --force replaces it" : "";
+	case -EINPROGRESS:
+		return "; --resume continues it, --force starts again";
+	case -EFBIG:
+		return create->source.dataset
+			       ? ": 'ulimit -f' or the filesystem allows no larger one"
+			       : ": 'ulimit -f' or the filesystem allows no larger one; "
+				 "--shard-size makes several";
+	case -ENOSPC: /* before there is a builder */
+	case -EDQUOT:
+		return "; make room, or choose another place for PACK";
+	case -ESTALE:
+	case -EPROTONOSUPPORT:
+		return "; --force without --resume starts again";
+	default:
+		return "";
+	}
+}
+
+/* A partial file that cannot be resumed is removed first, so that the message counts its space as
+ * free. The builder stays: threads that read ahead still ask it for names. */
+static int fail_full(struct create *create)
+{
+	char free_text[SIZE_TEXT], need_text[SIZE_TEXT], need[2 * SIZE_TEXT] = "";
+	struct builder_kept kept = {0};
+	bool resumable = builder_kept(create->builder, &kept);
+
+	progress_clear(&create->report.progress);
+	if (!resumable)
+		builder_discard(create->builder);
+	if (create->need > kept.bytes)
+		snprintf(need, sizeof(need), ", about %s %sneeded",
+			 size_format(create->need - kept.bytes, need_text),
+			 resumable ? "more " : "");
+	return log_fail(CREATE_REPORTED, "%s: the disk is full: %s free%s; %s", create->report.pack,
+			size_format(target_free(create->report.pack), free_text), need,
+			resumable ? "make room" : "choose another place for PACK");
+}
+
+/* A warning before an hour of packing is better than a failure after it. What is in the pack
+ * already needs no more room. CREATE_REPORTED if not even the bytes of the files fit, unless
+ * options.anyway is set, as for a filesystem that compresses. */
+static int check_space(struct create *create)
+{
+	uint64_t available = target_free(create->report.pack), need;
+	char free_text[SIZE_TEXT], need_text[SIZE_TEXT];
+	struct builder_kept kept = {0};
+	bool sure;
+
+	builder_kept(create->builder, &kept);
+	need = sub_sat(create->need, kept.bytes);
+	if (available == 0 || available >= need)
+		return 0;
+	sure = !create->options.dedup &&
+	       available < sub_sat(create->import->bytes + create->slice.later, kept.bytes);
+	size_format(need, need_text);
+	size_format(available, free_text);
+	if (!sure || create->options.anyway) {
+		log_notice("%s: about %s needed, only %s free", create->report.pack, need_text,
+			   free_text);
+		return 0;
+	}
+	return log_fail(
+		CREATE_REPORTED,
+		"%s: about %s needed, only %s free; make room, choose another place for PACK, or "
+		"use --anyway if the filesystem compresses",
+		create->report.pack, need_text, free_text);
+}
+
+int create_fail(struct create *create, int error, const struct err *err)
+{
+	if (error == CREATE_REPORTED || error == CREATE_REFUSED || error == CREATE_DAMAGED)
+		return error;
+	if (error == -ENOSPC && create->builder)
+		return fail_full(create);
+	progress_clear(&create->report.progress);
+	create->vain |= error == -ESTALE || io_is_refused(error);
+	return log_fail(CREATE_REPORTED, "%s: %s%s", create->report.pack, err_text(err, error),
+			way_out(create, error));
+}
+
+/* Prints what an interrupted run left to go on with; false: nothing. */
+static bool say_kept(struct create *create, const char *words)
+{
+	char files[SIZE_TEXT], bytes[SIZE_TEXT];
+	struct builder_kept kept;
+
+	if (!create->builder || !builder_kept(create->builder, &kept))
+		return false;
+	create->report.counts.bytes_before = kept.bytes;
+	log_notice("%s: %s %s, %s", create->report.pack, words,
+		   count_noun(kept.files, "file", files), size_format(kept.bytes, bytes));
+	return true;
+}
+
+/* --- a pack ----------------------------------------------------------------------------------- */
+
 /* Without options. */
 static struct builder_params builder_params_of(const struct create *create)
 {
@@ -59,7 +166,7 @@ static int open_builder(struct create *create)
 		r = builder_new(&params, &create->builder, &err);
 	if (r < 0)
 		return create_fail(create, r, &err);
-	create_log_kept(create, "resuming after");
+	say_kept(create, "resuming after");
 	r = report_empty_list(&create->report);
 	if (r == 0)
 		report_list_held(&create->report, &create->slice.scanned);
@@ -70,7 +177,6 @@ static struct leftovers leftovers_of(struct create *create)
 {
 	return (struct leftovers){.report = &create->report,
 				  .builder = create->builder,
-				  .entries = create->import->entries,
 				  .archive = create_source_is_archive(&create->source)};
 }
 
@@ -88,11 +194,11 @@ static int look(struct create *create)
 	if (r == 0)
 		r = create_import(create);
 	if (r == 0 && !create->slice.slices)
-		r = create_look_ahead(create, create->builder, create->import->entries);
+		r = create_look_ahead(create, create->builder);
 	if (r < 0 || !folder)
 		return r;
-	log_detail("%s: %lu entries, %lu bytes, found in %.2f s", create->report.source,
-		   create->import->entries, create->import->bytes,
+	log_detail("%s: %u entries, %lu bytes, found in %.2f s", create->report.source,
+		   builder_entries(create->builder), create->import->bytes,
 		   progress_now() - create->report.progress.began);
 	left = leftovers_of(create);
 	return leftovers_name_links(&left);
@@ -105,10 +211,10 @@ static int store_all(struct create *create)
 	int r;
 
 	/* This is not known for a tar, nor if images are changed, nor what the base has. */
-	if (import->entries > 0 && !create->options.transforms && !create->since)
-		create->need =
-			target_estimate(import->bytes + create->slice.later, import->entries);
-	r = create_check_space(create);
+	if (!create->options.transforms && !create->since)
+		create->need = target_estimate(import->bytes + create->slice.later,
+					       builder_entries(create->builder));
+	r = check_space(create);
 	if (r < 0)
 		return r;
 	progress_begin(&create->report.progress, "packing", cmd_progress(&create->options.common));
@@ -146,7 +252,7 @@ static int pack_source(struct create *create)
 /* Ends a run early, and returns whether --resume can continue it. */
 static bool leave_create(struct create *create)
 {
-	bool kept = !create->vain && create_log_kept(create, "--resume continues after");
+	bool kept = !create->vain && say_kept(create, "--resume continues after");
 
 	create_release(create);
 	*create = (struct create){.source.root = -1};

@@ -18,8 +18,6 @@ static int cut_folder(struct create *create)
 	struct slices_cut cut = {.size = options->cut.size, .parts = options->cut.many};
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 	struct err err = {0};
-	const struct builder *entries;
-	uint64_t count;
 	int r = create_options_text(options, NULL, &text);
 
 	if (r < 0)
@@ -33,8 +31,7 @@ static int cut_folder(struct create *create)
 	progress_clear(&create->report.progress);
 	if (r < 0)
 		return err.text[0] ? create_fail(create, r, &err) : r;
-	entries = slices_entries(create->slice.slices, &count);
-	return create_look_ahead(create, entries, count);
+	return create_look_ahead(create, slices_entries(create->slice.slices));
 }
 
 /* "x.lmdb" -> "x-00003-of-00015.lmdb" */

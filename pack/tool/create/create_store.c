@@ -532,7 +532,7 @@ int create_store(struct create *create)
 
 	if (r == 0 && create->report.counts.refused)
 		r = report_refused(&create->report);
-	for (uint32_t id = 1; r == 0 && id < create->import->entries; id++) {
+	for (uint32_t id = 1; r == 0 && id < builder_entries(create->builder); id++) {
 		uint32_t file = builder_file(create->builder, id);
 
 		if (file != id && builder_is_dropped(create->builder, file))

@@ -33,7 +33,6 @@ static int make_folder(struct create *create, struct number_table *folders, cons
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	r = builder_add(create->builder, &entry, &id, err);
-	create->import->entries += r == 0;
 	return r < 0 ? r : entry_table_add_path(folders, create->builder, id);
 }
 
@@ -54,7 +53,7 @@ static int add_empty(struct create *create, struct err *err)
 
 	labels_sort(labels);
 	r = labels_add_gaps(labels, add_number, NULL, err);
-	for (uint32_t id = 1; r == 0 && id < create->import->entries; id++)
+	for (uint32_t id = 1; r == 0 && id < builder_entries(builder); id++)
 		if (builder_kind(builder, id) == FORMAT_DIRECTORY &&
 		    !builder_is_dropped(builder, id))
 			r = entry_table_add_path(&folders, builder, id);

@@ -101,7 +101,7 @@ int leftovers_name_links(const struct leftovers *left)
 	uint64_t leaving = 0;
 	int r = 0;
 
-	for (uint32_t id = 1; r >= 0 && id < left->entries; id++) {
+	for (uint32_t id = 1; r >= 0 && id < builder_entries(left->builder); id++) {
 		r = look_at_link(left->builder, id, &dropped, &link);
 		if (r == LINK_LEAVES && leaving++ == 0)
 			r = buf_addf(&first, "%s -> %s", link.path.data, link.target.data);
@@ -127,10 +127,10 @@ static int name_dangling(const struct leftovers *left)
 
 	if (left->report->counts.skipped == 0)
 		return 0;
-	for (uint32_t id = 1; r == 0 && id < left->entries; id++)
+	for (uint32_t id = 1; r == 0 && id < builder_entries(left->builder); id++)
 		if (builder_is_dropped(left->builder, id))
 			r = entry_table_add_path(&dropped, left->builder, id);
-	for (uint32_t id = 1; r >= 0 && id < left->entries; id++) {
+	for (uint32_t id = 1; r >= 0 && id < builder_entries(left->builder); id++) {
 		r = look_at_link(left->builder, id, &dropped, &link);
 		if (r == LINK_DANGLES && dangling++ < LINKS_NAMED)
 			report_log(left->report, log_notice, link.path.data,
@@ -154,7 +154,7 @@ static int name_one_folder(const struct leftovers *left)
 	uint32_t found = 0;
 	int r;
 
-	for (uint32_t id = 1; id < left->entries; id++) {
+	for (uint32_t id = 1; id < builder_entries(left->builder); id++) {
 		uint32_t parent = builder_parent(builder, id);
 		bool folder = builder_kind(builder, id) == FORMAT_DIRECTORY;
 
@@ -270,7 +270,7 @@ static int name_junk(const struct leftovers *left)
 	char name[FORMAT_NAME_MAX + 1], count[SIZE_TEXT];
 	int r;
 
-	for (uint32_t id = 1; id < left->entries; id++) {
+	for (uint32_t id = 1; id < builder_entries(left->builder); id++) {
 		bool folder = builder_kind(builder, id) == FORMAT_DIRECTORY, is_junk;
 		bool file = format_is_file(builder_kind(builder, id));
 		struct foreign_text text;

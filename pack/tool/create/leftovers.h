@@ -9,8 +9,7 @@
 struct leftovers {
 	struct report *report;
 	struct builder *builder;
-	uint64_t entries; /* of the source */
-	bool archive;	  /* it is a tar or zip */
+	bool archive; /* it is a tar or zip */
 };
 
 /* Prints how many links lead out of the pack, and what can be done where they can be followed. 0 or

@@ -36,7 +36,7 @@ int places_refuse(struct report *report, const char *path, const struct annotati
 /* --- names of images -------------------------------------------------------------------------- */
 
 int places_begin(struct places *places, const struct create_options *options,
-		 const struct builder *entries, uint64_t count)
+		 const struct builder *entries)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	char name[FORMAT_NAME_MAX + 1];
@@ -46,7 +46,7 @@ int places_begin(struct places *places, const struct create_options *options,
 	if (options->anyway || (!options->resize && !options->max_side))
 		return 0;
 	photo_names_release(&places->own);
-	for (uint32_t id = 1; r == 0 && id < count; id++) {
+	for (uint32_t id = 1; r == 0 && id < builder_entries(entries); id++) {
 		if (builder_kind(entries, id) == FORMAT_DIRECTORY)
 			continue;
 		builder_name(entries, id, name);
@@ -124,7 +124,7 @@ static bool is_other_file(const struct builder *entries, uint32_t id)
 }
 
 int places_look_ahead(const struct places *places, struct report *report, int root,
-		      const struct builder *entries, uint64_t count)
+		      const struct builder *entries)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT, first = BUF_INIT;
 	SCOPE_FREE char *part = malloc(PART);
@@ -136,9 +136,9 @@ int places_look_ahead(const struct places *places, struct report *report, int ro
 
 	if (r < 0 || !places->images)
 		return r;
-	for (uint32_t id = 1; id < count; id++)
+	for (uint32_t id = 1; id < builder_entries(entries); id++)
 		others += is_other_file(entries, id);
-	for (uint32_t id = 1; r >= 0 && id < count && most; id++) {
+	for (uint32_t id = 1; r >= 0 && id < builder_entries(entries) && most; id++) {
 		if (!is_other_file(entries, id) || seen++ % (others / AHEAD + 1))
 			continue;
 		r = builder_path(entries, id, &path);

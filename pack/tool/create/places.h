@@ -16,12 +16,12 @@ void places_release(struct places *places);
 /* Takes down the names of the images that may be resized, among the entries of the source: 0 or
  * -ENOMEM. Before that nothing is looked for. */
 int places_begin(struct places *places, const struct create_options *options,
-		 const struct builder *entries, uint64_t count);
+		 const struct builder *entries);
 
 /* Looks into some of the files of the folder that `root` is open on, so that hours of work need not
  * end in a refusal: 0, CREATE_REFUSED or -ENOMEM. */
 int places_look_ahead(const struct places *places, struct report *report, int root,
-		      const struct builder *entries, uint64_t count);
+		      const struct builder *entries);
 
 /* Looks into a file that has been read, in any thread, or into a large one, before it is stored:
  * sets item->annotations. 0, -EINTR or -ENOMEM. What cannot be read is not looked at. */

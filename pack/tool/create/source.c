@@ -20,15 +20,10 @@
 #define LMDB_MAGIC_AT 16
 #define META_MOST     (16 * MIB) /* of the text that describes an array of zarr */
 
-struct flaw {
-	enum foreign_flaw kind;
-	size_t path, what; /* in the texts; each ended by NUL */
-};
-
 struct create_flaws {
 	struct foreign_watch watch; /* its context is the struct create_source */
 	pthread_mutex_t lock;	    /* archives of a set are looked through side by side */
-	struct buf all, texts;	    /* by the lock */
+	struct buf all;		    /* a kind and two texts, each ended by NUL; by the lock */
 	bool alone;		    /* the source is one file on a server */
 	int broken;		    /* it has broken off: what came before is packed */
 	struct err why_broken;
@@ -39,14 +34,9 @@ struct create_flaws {
 static int note_flaw(void *context, const char *path, const char *what, enum foreign_flaw kind)
 {
 	struct create_flaws *flaws = ((struct create_source *)context)->flaws;
-	SCOPE_LOCK(&flaws->lock);
-	struct flaw flaw = {.kind = kind, .path = flaws->texts.len};
-	int r;
 
-	buf_add(&flaws->texts, path, strlen(path) + 1);
-	flaw.what = flaws->texts.len;
-	r = buf_add(&flaws->texts, what, strlen(what) + 1);
-	return r < 0 ? r : buf_add(&flaws->all, &flaw, sizeof(flaw));
+	SCOPE_LOCK(&flaws->lock);
+	return buf_addf(&flaws->all, "%c%s%c%s%c", kind, path, '\0', what, '\0');
 }
 
 static int look_for_signal(void *context)
@@ -92,15 +82,14 @@ static int copy_far(void *context, struct reader *from, const char *name, struct
 
 int create_source_tell_flaws(const struct create_source *source, struct report *report)
 {
-	const char *texts = source->flaws->texts.data;
 	const struct buf *all = &source->flaws->all;
-	const struct flaw *flaws = BUF_ITEMS(all, const struct flaw);
+	const char *path = all->data, *what;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < BUF_COUNT(all, *flaws); i++) {
-		const char *path = texts + flaws[i].path, *what = texts + flaws[i].what;
-		enum foreign_flaw kind = flaws[i].kind;
+	for (; r == 0 && path < all->data + all->len; path = what + strlen(what) + 1) {
+		enum foreign_flaw kind = (enum foreign_flaw) * path++;
 
+		what = path + strlen(path) + 1;
 		while (strncmp(path, "./", 2) == 0)
 			path += 2;
 		if (kind == FOREIGN_UNWANTED)
@@ -143,7 +132,6 @@ void create_source_release(struct create_source *source)
 	if (!source->flaws)
 		return;
 	buf_release(&source->flaws->all);
-	buf_release(&source->flaws->texts);
 	pthread_mutex_destroy(&source->flaws->lock);
 	free(source->flaws);
 }
@@ -337,14 +325,6 @@ static int open_source_folder(struct create_source *source, struct decompressed 
 	return EXIT_DONE;
 }
 
-/* All of it is read before the pack is begun, and cannot be read again. */
-static int open_stream(struct create_source *source, struct decompressed *d)
-{
-	d->stream = source->root;
-	interrupt_catch();
-	return open_container(source, d);
-}
-
 /* Several packs, tars or files of other formats, or what is no file here, as a URL. */
 static int open_names(struct create_source *source)
 {
@@ -366,8 +346,12 @@ static int open_any_source(struct create_source *source, struct decompressed *d)
 	struct stat st;
 	ssize_t n;
 
-	if (source->stream)
-		return open_stream(source, d);
+	/* All of it is read before the pack is begun, and cannot be read again. */
+	if (source->stream) {
+		d->stream = source->root;
+		interrupt_catch();
+		return open_container(source, d);
+	}
 	if (fstat(source->root, &st) < 0)
 		return log_fail(EXIT_FAILED, "%s: %s", source->names[0], strerror(errno));
 	if (S_ISDIR(st.st_mode)) {

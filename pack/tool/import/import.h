@@ -52,7 +52,7 @@ struct import_ops {
 
 struct import {
 	const struct import_ops *ops;
-	uint64_t entries, files, bytes; /* in all */
+	uint64_t files, bytes; /* in all */
 };
 
 /* Reads a large file, between the next() that returned it and the following one, in pieces of

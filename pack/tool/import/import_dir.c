@@ -193,7 +193,6 @@ static int scan_folder(struct import_dir *dir, struct err *err)
 		return r;
 	dir->import.files = dir->end = counts.files;
 	dir->import.bytes = counts.bytes;
-	dir->import.entries = counts.entries;
 	return 0;
 }
 

@@ -43,7 +43,6 @@ static int append_packed(struct import_packs *packs, uint32_t e, struct pack_ent
 	to->parent = packs->ids[entry.parent];
 	to->mode = attr.mode;
 	to->mtime = attr.mtime;
-	packs->import.entries++;
 	return builder_add(packs->params.builder, to, &packs->ids[e], err);
 }
 
@@ -204,7 +203,6 @@ static int list_places(struct import_packs *packs, struct err *err)
 		return -ENOMEM;
 	memset(packs->ids, 0xff, entries * sizeof(*packs->ids));
 	packs->ids[DATASET_ROOT] = PACK_ROOT;
-	packs->import.entries = 1;
 	for (uint32_t e = 0; e < entries; e++)
 		packs->order[e] = e;
 	if (r == 0 && dataset_is_delta(dataset))

@@ -38,7 +38,6 @@ struct ranking {
 	const struct order *order;
 	struct filter *filter;
 	const struct builder *builder;
-	uint64_t entries;	     /* in it */
 	uint64_t *ranks;	     /* of each entry */
 	struct number_table by_path; /* where there is a list: files and their other names */
 };
@@ -108,7 +107,7 @@ static int rank_by_lines(struct ranking *ranking, struct err *err)
 	uint64_t *ranks = ranking->ranks;
 	int r = 0;
 
-	for (uint32_t entry = 1; r == 0 && entry < ranking->entries; entry++) {
+	for (uint32_t entry = 1; r == 0 && entry < builder_entries(builder); entry++) {
 		enum format_kind kind = builder_kind(builder, entry);
 
 		ranks[entry] = UINT64_MAX;
@@ -117,7 +116,7 @@ static int rank_by_lines(struct ranking *ranking, struct err *err)
 	}
 	if (r == 0)
 		r = read_order_list(ranking, err);
-	for (uint32_t entry = 1; r == 0 && entry < ranking->entries; entry++) {
+	for (uint32_t entry = 1; r == 0 && entry < builder_entries(builder); entry++) {
 		uint32_t file = builder_file(builder, entry);
 
 		if (ranks[entry] < ranks[file])
@@ -133,7 +132,7 @@ static int rank_by_hash(struct ranking *ranking)
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	int r = 0;
 
-	for (uint32_t entry = 1; r == 0 && entry < ranking->entries; entry++) {
+	for (uint32_t entry = 1; r == 0 && entry < builder_entries(ranking->builder); entry++) {
 		if (builder_kind(ranking->builder, entry) != FORMAT_FILE)
 			continue;
 		r = builder_path(ranking->builder, entry, &path);
@@ -180,7 +179,6 @@ int order_scan(const struct scan_params *params, const struct order *order, stru
 	r = scan_add(&scan, ret, err);
 	if (r < 0)
 		return r;
-	ranking.entries = ret->entries;
 	ranking.ranks = calloc(ret->entries, sizeof(*ranking.ranks));
 	files = malloc((ret->files + 1) * sizeof(*files));
 	if (!ranking.ranks || !files)

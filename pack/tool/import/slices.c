@@ -51,9 +51,8 @@ struct shard slices_shard(const struct slices *slices, uint32_t slice)
 			      .after = slices->hashes[slice + 1]};
 }
 
-const struct builder *slices_entries(const struct slices *slices, uint64_t *ret_count)
+const struct builder *slices_entries(const struct slices *slices)
 {
-	*ret_count = slices->counts.entries;
 	return slices->entries;
 }
 
@@ -225,7 +224,7 @@ int slices_add(const struct slices *slices, uint32_t slice, struct builder *buil
 	SCOPE_FREE uint32_t *copies = calloc(entries, sizeof(*copies));
 	SCOPE_FREE uint32_t *files = calloc(slices->counts.files + 1, sizeof(*files));
 	struct pack_entry entry = builder_entry(slices->entries, PACK_ROOT);
-	struct scan_counts counts = {.entries = 1};
+	struct scan_counts counts = {0};
 	char name[FORMAT_NAME_MAX + 1];
 	int r = 0;
 
@@ -244,7 +243,6 @@ int slices_add(const struct slices *slices, uint32_t slice, struct builder *buil
 		if (entry.kind == FORMAT_HARDLINK)
 			entry.link_to = copies[entry.link_to];
 		r = builder_add(builder, &entry, &copies[id], err);
-		counts.entries++;
 	}
 	for (uint64_t i = 0; i < slices->counts.files; i++) {
 		uint32_t id = slices->files[i];
@@ -256,6 +254,7 @@ int slices_add(const struct slices *slices, uint32_t slice, struct builder *buil
 	}
 	if (r < 0)
 		return r;
+	counts.entries = builder_entries(builder);
 	*ret = counts;
 	*ret_files = steal_ptr(&files);
 	return 0;

@@ -35,7 +35,7 @@ uint64_t slices_bytes(const struct slices *slices, uint32_t slice);
 struct shard slices_shard(const struct slices *slices, uint32_t slice);
 
 /* The entries of the whole folder. */
-const struct builder *slices_entries(const struct slices *slices, uint64_t *ret_count);
+const struct builder *slices_entries(const struct slices *slices);
 
 /* Adds the entries of a slice to a builder that has only its root. *ret_files must be freed: the
  * files in their order. Returns 0, -ENOMEM, or what the builder returned. */

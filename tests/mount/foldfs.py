@@ -137,6 +137,11 @@ def pack(source, target, *options):
     return target
 
 
+def info(*packs):
+    """What is known of it, or of all of them together."""
+    return json.loads(run(FOLDPACK, "info", "--json", *packs).out)
+
+
 # --- what is mounted ----------------------------------------------------------------------
 
 

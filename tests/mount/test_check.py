@@ -198,12 +198,12 @@ def test_what_only_its_name_calls_an_image_is_packed_and_said(mixed, tmp_path):
             ) in done.err
     assert [line.split("\t")[1] for line in bad.read_text().splitlines()] == [
         "not-an-image", "not-an-image", "empty"]
-    options = json.loads(foldfs.run(foldfs.FOLDPACK, "info", "--json", pack).out)["options"]
+    options = foldfs.info(pack)["options"]
     assert "check" not in options
     assert "as 3 inputs are damaged" in create("-q", "--force", "--check=header", mixed, pack,
                                                status=1).err
     create("-q", "--force", "--check=off", mixed, pack)
-    options = json.loads(foldfs.run(foldfs.FOLDPACK, "info", "--json", pack).out)["options"]
+    options = foldfs.info(pack)["options"]
     assert options == "check=off\n"
 
 

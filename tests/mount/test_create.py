@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from foldfs import FOLDPACK, MIB, NOBODY, as_user, is_root, needs, run
+from foldfs import FOLDPACK, MIB, NOBODY, as_user, info, is_root, needs, run
 from trees import noise, write
 
 
@@ -120,7 +120,7 @@ def test_an_excluded_directory_need_not_be_readable(src, pack):
 def test_the_options_that_shaped_a_pack_are_in_it(src, pack, words, options):
     fill(src, "a/1.jpg", "a/1.txt")
     create(src, pack, *words)
-    assert json.loads(run(FOLDPACK, "info", "--json", pack).out)["options"] == options
+    assert info(pack)["options"] == options
 
 
 # --- order --------------------------------------------------------------------------------
@@ -400,7 +400,7 @@ def test_only_what_matches_is_transformed(src, pack):
     kinds = {path: run(FOLDPACK, "cat", pack, path).stdout[:2]
              for path in ["train/a.jpg", "val/a.jpg", "train/mask.jpg"]}
     assert kinds == {"train/a.jpg": b"BM", "val/a.jpg": b"\xff\xd8", "train/mask.jpg": b"BM"}
-    options = json.loads(run(FOLDPACK, "info", "--json", pack).out)["options"]
+    options = info(pack)["options"]
     assert options == "store=bmp\ntransform=train/*\ntransform=*.none\n"
 
 

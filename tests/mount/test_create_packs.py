@@ -1,6 +1,5 @@
 """foldpack create of packs: several become one, some of their files another one."""
 
-import json
 import os
 import shutil
 
@@ -9,7 +8,7 @@ import pytest
 import foldfs
 import pictures
 import trees
-from foldfs import pack, run
+from foldfs import info, pack, run
 
 pytest_plugins = ["server"]
 
@@ -71,13 +70,9 @@ def test_of_a_file_with_several_names_those_that_are_wanted_stay(linked, place, 
     assert run(foldfs.FOLDPACK, "list", got).out == run(foldfs.FOLDPACK, "list", want).out
     run(foldfs.FOLDPACK, "diff", want, got)
     run(foldfs.FOLDPACK, "verify", got)
-    counts = [json.loads(run(foldfs.FOLDPACK, "info", "--json", one).out) for one in (want, got)]
+    counts = [info(one) for one in (want, got)]
     assert counts[0]["hardlinks"] == counts[1]["hardlinks"]
     assert counts[0]["files"] == counts[1]["files"]
-
-
-def options_of(packed):
-    return json.loads(run(foldfs.FOLDPACK, "info", "--json", packed).out)["options"].splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -97,14 +92,14 @@ def test_a_copy_knows_that_its_files_were_changed(image_folder, place, option):
     trees.write(place / "more" / "d" / "1.jpg", b"not changed")
     plain = pack(place / "more", place / "plain.lmdb", "--check=off")
     made = pack(image_folder, place / "made.lmdb", *option.split())
-    lines = options_of(made)
+    lines = info(made)["options"].splitlines()
     assert lines
     copies = [place / f"{name}.lmdb" for name in ("copy", "again", "both", "front")]
     for source, copy in zip([made, copies[0], f"{place}/{{made,plain}}.lmdb",
                              f"{place}/{{plain,made}}.lmdb"], copies):
         run(foldfs.FOLDPACK, "create", "--check=off", source, copy)
     for source in [made, *copies, f"{place}/{{plain,made}}.lmdb"]:
-        assert set(lines) <= set(options_of(source))
+        assert set(lines) <= set(info(source)["options"].splitlines())
         done = run(foldfs.FOLDPACK, "create", f"--since={source}", image_folder, place / "x.lmdb",
                    status=1)
         assert f"made with {lines[0]}, so its files are not those of the folder" in done.err
@@ -118,7 +113,7 @@ def test_a_copy_knows_what_all_of_its_packs_were_made_with(image_folder, place):
         pack(place / name, place / f"{name}.lmdb", *options)
     both = place / "both.lmdb"
     run(foldfs.FOLDPACK, "create", "--include=*.jpg", f"{place}/{{a,b}}.lmdb", both)
-    assert options_of(both) == ["include=*.jpg", "exclude=1.jpg"]
+    assert info(both)["options"].splitlines() == ["include=*.jpg", "exclude=1.jpg"]
     create = [foldfs.FOLDPACK, "create", "--resume", "--include=*.jpg"]
     assert "nothing to resume" in run(*create, f"{place}/{{a,b}}.lmdb", both).err
     assert "other options" in run(*create, place / "b.lmdb", both, status=1).err

@@ -10,7 +10,7 @@ import pytest
 
 import foldfs
 import trees
-from foldfs import FOLDPACK, MIB, run
+from foldfs import FOLDPACK, MIB, info, run
 
 PHOTO, MOVIE = trees.noise(1, 110_000), trees.noise(2, 2 * MIB + 77)
 # What differs only where a hash of the beginning, or the size, would not tell.
@@ -54,10 +54,6 @@ def both(twins, session_dir):
     (session_dir / "twins-mnt").mkdir()
     with foldfs.mounted(twins[1], session_dir / "twins-mnt") as mount:
         yield twins[0], mount
-
-
-def info(pack):
-    return json.loads(run(FOLDPACK, "info", "--json", pack).out)
 
 
 def listed(pack):

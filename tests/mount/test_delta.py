@@ -15,13 +15,10 @@ import pytest
 import foldfs
 import trees
 from fields import Fields
-from foldfs import FOLDFS, FOLDPACK, MIB, run
+from foldfs import FOLDFS, FOLDPACK, MIB, info, run
 from formats import tfrecord
 from server import web  # noqa: F401
 from test_shards import shards
-
-CHAIN = 20
-
 
 def delta(base, source, target, *options):
     """What a summary says of it."""
@@ -29,10 +26,6 @@ def delta(base, source, target, *options):
     done = run(FOLDPACK, "create", "-q", "--json", *[f"--since={word}" for word in base], *options,
                source, target)
     return json.loads(done.out)
-
-
-def info(*words):
-    return json.loads(run(FOLDPACK, "info", "--json", *words).out)
 
 
 def word(packs, place):
@@ -174,20 +167,6 @@ def test_files_over_1_gib_of_the_base(place):
 
 
 # --- bases ----------------------------------------------------------------------------------------
-
-
-def test_a_chain_of_deltas(place):
-    source, packs, chance = place / "source", [], random.Random(7)
-    source.mkdir()
-    make_tree(source)
-    packs.append(foldfs.pack(source, place / "old.lmdb"))
-    for number in range(CHAIN):
-        edit(chance, source)
-        packs.append(place / f"{number}.lmdb")
-        delta(packs[:-1], source, packs[-1])
-    are_the_folder(source, packs, place)
-    run(FOLDPACK, "create", "-q", *packs[:-1], place / "before.lmdb")
-    are_the_folder(source, [place / "before.lmdb", packs[-1]], place)
 
 
 def test_a_delta_of_a_set_of_shards_fits_whatever_makes_the_same_tree(place):

@@ -11,7 +11,7 @@ import pytest
 
 import limits
 import pictures
-from foldfs import FOLDPACK, MIB, run
+from foldfs import FOLDPACK, MIB, info, run
 from trees import noise, write
 
 TEXT = noise("text", 3000)
@@ -133,7 +133,7 @@ def test_a_run_that_was_not_checked_is_not_gone_on_with_as_if_it_had_been(src, p
     done = run(FOLDPACK, "create", "--resume", "--check=header", src, pack, status=1)
     assert f"{pack}: was begun with" in done.err and "'check=off'" in done.err
     run(FOLDPACK, "create", "--resume", "--check=off", src, pack)
-    assert json.loads(run(FOLDPACK, "info", "--json", pack).out)["options"] == "check=off\n"
+    assert info(pack)["options"] == "check=off\n"
 
 
 def test_who_meets_a_bad_file_may_go_on_without_it(src, pack):
@@ -144,5 +144,5 @@ def test_who_meets_a_bad_file_may_go_on_without_it(src, pack):
     whole = Made(src, Path(f"{pack}.whole"), "--on-bad=skip", *options, status=4)
     assert filecmp.cmp(pack, f"{pack}.whole", shallow=False)
     assert (made.bad, made.counts) == (whole.bad, whole.counts)
-    assert json.loads(run(FOLDPACK, "info", "--json", pack).out)["options"] == (
+    assert info(pack)["options"] == (
         "exclude=a\ncheck=decode\n")

@@ -18,7 +18,7 @@ import pytest
 import foldfs
 import limits
 import pictures
-from foldfs import (FOLDFS, FOLDPACK, MIB, PATIENCE, is_root, needs, run, small_filesystem,
+from foldfs import (FOLDFS, FOLDPACK, MIB, PATIENCE, info, is_root, needs, run, small_filesystem,
                     wait_until)
 from trees import noise, write
 
@@ -363,10 +363,10 @@ def test_a_finished_pack_is_left_as_it_is_and_says_what_it_left_out(src, pack, w
     done = create(src, pack, "--resume", "--json", "-q")
     assert done.err == ""
     summary = json.loads(done.out)
-    info = json.loads(run(FOLDPACK, "info", "--json", pack).out)
-    assert summary["id"] == info["id"]
+    found = info(pack)
+    assert summary["id"] == found["id"]
     assert summary["bytes_out"] == pack.stat().st_size
-    assert summary["skipped"] == info["left_out"] == 1
+    assert summary["skipped"] == found["left_out"] == 1
     assert re.search(r"^left out +1$", run(FOLDPACK, "info", pack).out, re.M)
     pack.unlink()
     pack.write_bytes(b"something else")

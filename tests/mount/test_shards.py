@@ -1,7 +1,6 @@
 """One folder in several packs, made by one run (--shard-size) or by one on each of many machines
 (--part): together they are the folder, as one pack of it would be."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -11,7 +10,7 @@ import pytest
 import foldfs
 import trees
 from damage import picture, encode
-from foldfs import FOLDFS, FOLDPACK, MIB, run
+from foldfs import FOLDFS, FOLDPACK, MIB, info, run
 
 PARTS = 8
 
@@ -27,10 +26,6 @@ def parts(source, pack, count=PARTS, *options):
                                source, pack]) for part in range(count)]
     assert [task.wait() for task in tasks] == [0] * count
     return sorted(pack.parent.glob(f"{pack.stem}-*-of-*.lmdb"))
-
-
-def info(*words):
-    return json.loads(run(FOLDPACK, "info", "--json", *words).out)
 
 
 def hold_together(source, packs, point):

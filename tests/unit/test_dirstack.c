@@ -14,13 +14,6 @@ static uint32_t half(const void *context, uint32_t directory)
 	return directory / 2;
 }
 
-/* Each is in the one before. */
-static uint32_t before(const void *context, uint32_t directory)
-{
-	(void)context;
-	return directory - 1;
-}
-
 static void name_by_number(const void *context, uint32_t directory, char ret[FORMAT_NAME_MAX + 1])
 {
 	(void)context;
@@ -28,7 +21,6 @@ static void name_by_number(const void *context, uint32_t directory, char ret[FOR
 }
 
 static const struct dirstack_tree halves = {.parent = half, .name = name_by_number};
-static const struct dirstack_tree chain = {.parent = before, .name = name_by_number};
 
 struct fixture {
 	char dir[64];
@@ -96,16 +88,5 @@ TEST_OF(f, one_that_is_missing_leaves_those_above_it)
 	assert_int_equal(dirstack_enter(f->stack, 10, &fd), -ENOENT);
 	expect_entered(f, 2, "1/2");
 	assert_int_equal(dirstack_enter(f->stack, 3, &fd), -ENOENT);
-	expect_entered(f, 1, "1");
-}
-
-/* As a pack may be that somebody made for that. */
-TEST_OF(f, a_tree_deeper_than_the_stack_is_an_error)
-{
-	int fd;
-
-	make(f, "1");
-	assert_int_equal(dirstack_new(&chain, f->root, &f->stack), 0);
-	assert_int_equal(dirstack_enter(f->stack, 3000000, &fd), -ENOENT);
 	expect_entered(f, 1, "1");
 }

@@ -121,15 +121,16 @@ def test_a_command_is_right_or_says_why_not(tree, place, words, every, step):
         assert left.items() <= made.items(), where(place)
 
 
+@pytest.mark.parametrize("step", [pytest.param(4, id="some"), STEP[1]])
 @pytest.mark.parametrize("every", FROM)
-def test_an_export_has_the_labels_of_the_pack_or_says_why_not(place, every):
+def test_an_export_has_the_labels_of_the_pack_or_says_why_not(place, every, step):
     """Not the numbers of ImageFolder, which it gives where there are no labels."""
     source = tfrecord.write(place / "x.tfrecord", [
         {"image/encoded": b"\xff\xd8\xff" + bytes([n]), "image/class/label": 10 * n,
          "image/class/text": f"c{n}"} for n in range(3)])
     pack, out = foldfs.pack(source, place / "x.lmdb", "--check=off"), place / "out"
     command = "export --format=webdataset PACK OUT/x"
-    for env in refusals(place, 1, every):
+    for env in refusals(place, step, every):
         done = run_command(command, (source, pack), out, env=env)
         if done.returncode == 0:
             assert labels_in(out / "x-000000.tar") == [0, 10, 20], where(place)

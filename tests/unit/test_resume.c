@@ -556,27 +556,11 @@ TEST_OF(f, a_partial_file_that_was_made_read_only_is_opened)
 
 /* --- files in parts ------------------------------------------------------------------------ */
 
-struct big {
-	uint64_t at, fails_at, differs_at;
-};
-
-static int big_read(void *context, void *buf, size_t len)
-{
-	struct big *big = context;
-
-	memset(buf, (int)(big->at / MIB), len);
-	if (big->differs_at - big->at < len)
-		*((uint8_t *)buf + (big->differs_at - big->at)) ^= 1;
-	big->at += len;
-	return big->fails_at && big->at >= big->fails_at ? -EIO : 0;
-}
-
 #define BIG (GIB + 100 * MIB)
 
-/* One file in parts between two small ones. */
-static int build_big(struct fixture *f, struct big big)
+/* One file in parts, with bytes that follow from `content`, between two small ones. */
+static int build_big(struct fixture *f, const char *content, uint64_t fails_at)
 {
-	const struct builder_source source = {.read = big_read, .context = &big, .size = BIG};
 	struct builder_past past;
 	uint32_t id;
 	int r = build_new(f, &whole, true);
@@ -592,7 +576,7 @@ static int build_big(struct fixture *f, struct big big)
 	r = builder_resumed(f->builder, id, 2, &past, &f->err);
 	if (r == 0) {
 		builder_mark(f->builder, 2, NULL, 0);
-		r = builder_store(f->builder, id, &source, &f->err);
+		r = store_bytes(f, id, content, BIG, fails_at);
 	}
 	if (r < 0)
 		return r;
@@ -610,33 +594,29 @@ static void need_room(void)
 	skip();
 }
 
-static const struct big good = {.differs_at = UINT64_MAX};
-
 static int build_big_up_to_size(struct fixture *f, void *bytes)
 {
 	limit_file_size(*(uint64_t *)bytes);
-	build_big(f, good);
+	build_big(f, "big", 0);
 	return 0;
 }
 
 TEST_OF(f, a_file_in_parts_is_gone_on_with)
 {
-	struct big other = good;
 	XXH128_hash_t want;
 
 	need_room();
-	assert_done(build_big(f, good));
+	assert_done(build_big(f, "big", 0));
 	let_go(f);
 	want = file_hash(f->path);
 	assert_done(unlink(f->path));
 	for (uint64_t size = 200 * MIB; size < GIB; size += 300 * MIB)
 		assert_true(WIFSIGNALED(child_status(build_big_up_to_size, f, &size)));
-	other.differs_at = 70 * MIB + 17;
-	assert_int_equal(build_big(f, other), -ESTALE);
+	assert_int_equal(build_big(f, "other", 0), -ESTALE);
 	assert_string_equal(f->err.text,
 			    "'big' differs from what was packed of it before the interruption");
 	let_go(f);
-	assert_done(build_big(f, good));
+	assert_done(build_big(f, "big", 0));
 	let_go(f);
 	assert_true(XXH128_isEqual(file_hash(f->path), want));
 }
@@ -644,16 +624,14 @@ TEST_OF(f, a_file_in_parts_is_gone_on_with)
 /* Its parts are in older batches when the last one cannot be read, before or after going on. */
 TEST_OF(f, a_file_in_parts_that_fails_is_taken_out_whenever)
 {
-	struct big big = {.differs_at = UINT64_MAX, .fails_at = GIB};
 	struct builder_kept kept;
 	uint32_t id;
 
 	need_room();
 	for (unsigned round = 0; round < 2; round++) {
-		assert_int_equal(build_big(f, big), -EIO);
+		assert_int_equal(build_big(f, "big", round ? 500 * MIB : GIB), -EIO);
 		assert_true(builder_kept(f->builder, &kept));
 		let_go(f);
-		big.fails_at = 500 * MIB;
 	}
 	assert_done(build_new(f, &whole, true));
 	id = add_name(f, PACK_ROOT, "a");

@@ -383,20 +383,6 @@ TEST_OF(f, entries_that_no_pack_can_hold_are_refused)
 /* --- names on disk ------------------------------------------------------------------------------
  */
 
-TEST_OF(f, an_existing_pack_is_replaced_only_when_told)
-{
-	write_text(f->path, "precious");
-	assert_int_equal(new_builder(f, false), -EEXIST);
-	expect_sentence(f, "exists");
-	expect_names(f, "data.lmdb");
-	assert_done(new_builder(f, true));
-	expect_text(f->path, "precious");
-	add_file(f, PACK_ROOT, "x", 5);
-	finish_and_open(f);
-	expect_file(f, "x", 5);
-	expect_names(f, "data.lmdb");
-}
-
 /* 255 bytes less those of .partial.journal. */
 TEST_OF(f, a_name_that_leaves_no_room_for_its_journal_is_refused)
 {
@@ -424,25 +410,6 @@ TEST_OF(f, a_directory_or_symlink_is_never_replaced)
 	assert_done(symlink("elsewhere", f->path));
 	assert_int_equal(new_builder(f, true), -EEXIST);
 	expect_names(f, "data.lmdb");
-}
-
-TEST_OF(f, a_pack_that_appeared_meanwhile_is_kept_and_the_work_too)
-{
-	assert_done(new_builder(f, false));
-	add_file(f, PACK_ROOT, "x", 5);
-	write_text(f->path, "faster");
-	assert_int_equal(builder_finish(f->builder, 0, &f->summary, &f->err), -EEXIST);
-	let_go(f);
-	expect_text(f->path, "faster");
-	expect_names(f, "data.lmdb data.lmdb.partial data.lmdb.partial.journal");
-}
-
-TEST_OF(f, giving_up_leaves_nothing_behind)
-{
-	add_file(f, PACK_ROOT, "x", 100000);
-	expect_names(f, "data.lmdb.partial");
-	let_go(f);
-	expect_names(f, "");
 }
 
 /* A descriptor that is closed twice may be somebody else's by then. */
@@ -511,6 +478,7 @@ TEST_OF(f, a_small_pack_that_only_wants_its_name_is_gone_on_with)
 	struct builder_kept kept;
 
 	assert_int_equal(child_status(finish_for_another_s_name, f, NULL), 0);
+	expect_text(f->path, "in the way");
 	assert_done(unlink(f->path));
 	assert_int_equal(new_builder(f, false), -EINPROGRESS);
 	assert_done(builder_new(
@@ -614,11 +582,4 @@ TEST_OF(f, what_a_power_failure_left_of_the_first_batch_is_begun_again)
 	assert_done(ftruncate(fd, (off_t)GIB));
 	close(fd);
 	assert_done(new_builder(f, false));
-}
-
-TEST_OF(f, a_missing_directory_is_named)
-{
-	strcat(f->path, "/no/such");
-	assert_int_equal(new_builder(f, true), -ENOENT);
-	assert_non_null(strstr(f->err.text, "no/such.partial': No such file or directory"));
 }

@@ -3,9 +3,7 @@
     super.FIELD            of the superblock
     super.SECTION.FIELD    of its reference to a section
     SECTION[N]             row N of a section, or byte N where it has no rows
-    meta.FIELD             of the newer meta page of the LMDB; older.FIELD: of the other one
-    root.FIELD, leaf.FIELD of the root page of the tree, and of the page of its first leaf
-    root.node[N].FIELD     of a node there
+    meta.FIELD             of the newer meta page of the LMDB
 
 The tables are those of foldfs-format(5), and of lmdb.h and mdb.c."""
 
@@ -26,12 +24,8 @@ SUPER = {"magic": (0, 8), "version": (8, 4), "sections": (12, 4), "compat": (16,
          "leaf": (128, 8), "overflow": (136, 8), "records": (144, 8), "left-out": (4064, 8),
          "content-id": (4072, 8), "sum": (4088, 8)}
 SECTION = {"offset": (0, 8), "bytes": (8, 8), "count": (16, 8), "sum": (24, 8), "width": (32, 4)}
-PAGES = {"number": (0, 8), "flags": (10, 2), "lower": (12, 2), "upper": (14, 2),
-         "pointer": (16, 2)}
-META = {**PAGES, "magic": (16, 4), "version": (20, 4), "page-size": (40, 4), "db-flags": (92, 2),
-        "depth": (94, 2), "branch": (96, 8), "leaf": (104, 8), "overflow": (112, 8),
-        "records": (120, 8), "root": (128, 8), "last": (136, 8), "txnid": (144, 8)}
-NODE = {"low": (0, 2), "high": (2, 2), "flags": (4, 2), "key-size": (6, 2)}
+META = {"magic": (16, 4), "version": (20, 4), "db-flags": (92, 2), "records": (120, 8),
+        "root": (128, 8)}
 
 xxhash = ctypes.CDLL("libxxhash.so.0")
 xxhash.XXH3_64bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
@@ -48,16 +42,9 @@ class Fields:
         self.super = self.data.index(b"foldfs\r\n")
         txnids = [self.number(page * PAGE + 144, 8) for page in (0, 1)]
         self.meta = PAGE * (txnids[1] > txnids[0])
-        self.root = PAGE * self.number(self.meta + 128, 8)
-        self.leaf = self.root
-        while self.number(self.leaf + 10, 2) & 1:
-            self.leaf = PAGE * self.number(self.node(self.leaf, 0), 6)
 
     def number(self, at, width):
         return int.from_bytes(self.data[at:at + width], "little")
-
-    def node(self, page, number):
-        return page + self.number(page + 16 + 2 * number, 2)
 
     def section(self, name):
         """Where its reference is."""
@@ -65,9 +52,6 @@ class Fields:
 
     def place(self, name):
         """(offset, bytes) of a field."""
-        if found := re.fullmatch(r"(root|leaf)\.node\[(\d+)\]\.(.*)", name):
-            offset, width = NODE[found[3]]
-            return self.node(getattr(self, found[1]), int(found[2])) + offset, width
         if found := re.fullmatch(r"(.*)\[(\d+)\]", name):
             start, _, _, _, width, _ = struct.unpack_from("<QQQQII", self.data,
                                                           self.section(found[1]))
@@ -77,10 +61,8 @@ class Fields:
             section, field = field.split(".")
             offset, width = SECTION[field]
             return self.section(section) + offset, width
-        bases = {"super": self.super, "meta": self.meta, "older": PAGE - self.meta,
-                 "root": self.root, "leaf": self.leaf}
-        table = {"super": SUPER, "meta": META, "older": META}.get(where, PAGES)
-        return bases[where] + table[field][0], table[field][1]
+        base, table = (self.super, SUPER) if where == "super" else (self.meta, META)
+        return base + table[field][0], table[field][1]
 
     def __getitem__(self, name):
         return self.number(*self.place(name))

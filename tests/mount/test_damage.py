@@ -1,6 +1,6 @@
-"""Damaged packs, as the programs see them: each field by its name, with the message and the status
-it must give, and random damage. tests/unit/ has more of both: test_damage.c, test_index.c,
-test_walker.c."""
+"""Damaged packs, as the programs see them: the message, the way out and the status of each sort of
+damage, and random damage. Each field is in tests/unit/: test_index.c, test_walker.c, test_damage.c,
+test_format.c."""
 
 import os
 import random
@@ -10,7 +10,7 @@ import pytest
 
 import foldfs
 import trees
-from fields import PAGE, SECTION, SECTIONS, SUPER, Fields
+from fields import PAGE, Fields
 from foldfs import FOLDFS, FOLDPACK, MIB, run
 
 RANDOM, SOAKED, MOUNTED = 20, 1000, 5  # damages; one in so many is mounted, too
@@ -39,168 +39,57 @@ def own(many, place):
 
 # --- by name ----------------------------------------------------------------------------------
 
-AGAIN = "; copy it again from an intact copy, or make it again"
-RELEASE = "; use the release that made it, or pack the folder again"
-NO_PACK = "; 'foldpack create' makes packs"
-GOOD = None  # nothing needs the field
+AGAIN = 3, "; copy it again from an intact copy, or make it again"
+RELEASE = 1, "; use the release that made it, or pack the folder again"
+NO_PACK = 1, "; 'foldpack create' makes packs"
+DAMAGED = "damaged superblock: checksum mismatch"
 
-# What is read of each, and so checked, before anything else.
-OF_EVERY_MOUNT = ["names", "name-end", "parent", "kind", "start", "size", "targets"]
-OF_SOME = ["sums", "mode", "mtime", "image", "width", "height"]
-
-# Where the newer meta page is no good, the older one counts, whose pages are no longer there.
-FALLEN_BACK = "page 2: says it is page 0"
-
-# (field, value): what is said of it
-OF_THE_LMDB = {
-    ("meta.number", 1): FALLEN_BACK,
-    ("meta.flags", 0xffff): FALLEN_BACK,
-    ("meta.magic", 7): "not an LMDB file, nor of another format that is known",
-    ("meta.version", 2): "LMDB data format 2, only 1 is supported",
-    ("meta.page-size", 0): "page 0: page size 0",
-    ("meta.page-size", 2048): "page 0: page size 2048",
-    ("meta.page-size", 4097): "page 0: page size 4097",
-    ("meta.page-size", 131072): "page 0: page size 131072",
-    ("meta.db-flags", 4): "database flags 0x4, only plain keys with one value each are read",
-    ("meta.depth", 3): "page 5: flags 0x2, a branch page expected",
-    ("meta.depth", 33): FALLEN_BACK,
-    ("meta.branch", 1 << 63): FALLEN_BACK,
-    ("meta.leaf", 1 << 63): FALLEN_BACK,
-    ("meta.overflow", 1 << 63): FALLEN_BACK,
-    ("meta.records", 140): "139 entries, 140 expected by the meta page",
-    ("meta.root", 8): "page 8: flags 0x2, a branch page expected",
-    ("meta.root", 1 << 63): FALLEN_BACK,
-    ("meta.last", 364): "truncated: 1490944 bytes, 1495040 expected",
-    ("meta.txnid", 1 << 63): GOOD,
-    ("older.txnid", 1 << 63): FALLEN_BACK,
-    ("older.number", 77): GOOD,
-    ("older.magic", 77): GOOD,
-    ("older.page-size", 77): GOOD,
-    ("older.root", 77): GOOD,
-    ("root.number", 8): "page 7: says it is page 8",
-    ("root.flags", 2): "page 7: flags 0x2, a branch page expected",
-    ("root.lower", 55): "page 7: lower 55",
-    ("root.lower", 0xffff): "page 7: lower 65535 beyond upper 3796",
-    ("root.upper", 3797): "page 7: node 1: offset 3796",
-    ("root.upper", 0xffff): "page 7: upper 65535 beyond the page",
-    ("root.pointer", 0xffff): "page 7: node 0: offset 65535",
-    ("root.node[1].low", 0xffff): "page 7: node 1: child 65535 not within 2 to last page 363",
-    ("root.node[1].high", 1): "page 7: node 1: child 65898 not within 2 to last page 363",
-    ("root.node[1].flags", 1): "page 7: node 1: child 4294967658 not within 2 to last page 363",
-    ("root.node[1].key-size", 0xffff): "page 7: node 1: key of 65535 bytes runs out of the page",
-    ("leaf.number", 6): "page 5: says it is page 6",
-    ("leaf.flags", 1): "page 5: flags 0x1, a leaf page expected",
-    ("leaf.lower", 39): "page 5: lower 39",
-    ("leaf.lower", 0xffff): "page 5: lower 65535 beyond upper 848",
-    ("leaf.upper", 849): "page 5: node 8: offset 848",
-    ("leaf.upper", 0xffff): "page 5: upper 65535 beyond the page",
-    ("leaf.pointer", 4073): "page 5: node 0: offset 4073",
-    ("leaf.node[1].low", 0xffff): "page 5: node 1: value of 65535 bytes runs out of the page",
-    ("leaf.node[1].high", 1): "page 5: node 1: value of 65662 bytes runs out of the page",
-    ("leaf.node[1].flags", 1): "page 5: node 1: overflow page 0 not within 2 to last page 363",
-    ("leaf.node[1].flags", 2): "page 5: node 1 is a sub-database",
-    ("leaf.node[1].flags", 4): "page 5: node 1 has several values",
-    ("leaf.node[1].flags", 8): "page 5: node 1: flags 0x8",
-    ("leaf.node[1].key-size", 15): "damaged index: section height is missing or cut",
-}
+# What becomes of a field, whether checksums are right again, what is said of it, the way out
+FIELDS = [
+    ("super.magic", 1, True, "damaged superblock: bad magic", AGAIN),
+    ("super.version", 2, True, "pack format version 2; this foldfs reads version 1", RELEASE),
+    ("super.incompat", 1 << 63, True,
+     "the pack uses feature bits 0x8000000000000000 that this foldfs does not know", RELEASE),
+    ("super.entries", 7, False, DAMAGED, AGAIN),
+    ("super.size.width", 7, False, DAMAGED, AGAIN),
+    ("targets[1]", 0, False, "damaged index: checksum mismatch in section targets", AGAIN),
+    ("parent[1]", 1, True, "damaged index: entry 1", AGAIN),
+    ("meta.magic", 7, False, "not an LMDB file, nor of another format that is known", NO_PACK),
+    ("meta.version", 2, False, "LMDB data format 2, only 1 is supported", RELEASE),
+    ("meta.db-flags", 4, False,
+     "database flags 0x4, only plain keys with one value each are read", RELEASE),
+    # The older one counts then, whose pages are no longer there.
+    ("meta.root", 1 << 63, False, "page 2: says it is page 0", AGAIN),
+    ("meta.records", 140, False, "139 entries, 140 expected by the meta page", AGAIN),
+]
 
 
-def expect(pack, sentence, status=3, way_out=AGAIN):
-    """`foldpack verify` and foldfs say the same of it."""
-    for program in ([FOLDPACK, "verify", pack], [FOLDFS, pack, pack.parent]):
+@pytest.mark.parametrize(("field", "value", "sealed", "sentence", "end"), FIELDS)
+def test_a_field_that_is_wrong_is_said_with_the_way_out(own, field, value, sealed, sentence, end):
+    Fields(own, sealed)[field] = value
+    status, way_out = end
+    for program in ([FOLDPACK, "verify", own], [FOLDFS, own, own.parent]):
         done = run(*program, status=status)
         assert (done.out, done.err) == \
-            ("", f"{program[0].name}: {pack}: {sentence}{way_out}\n"), program
+            ("", f"{program[0].name}: {own}: {sentence}{way_out}\n"), program
 
 
-@pytest.mark.parametrize("field", [name for name in SUPER if name not in ("magic", "version")])
-def test_each_field_of_the_superblock(own, field):
-    Fields(own)[f"super.{field}"] ^= 1
-    expect(own, "damaged superblock: checksum mismatch")
+def test_verify_finds_all_sections_that_only_some_need(own):
+    fields, sections = Fields(own), ["sums", "mode", "mtime", "image", "width", "height"]
+    for section in sections:
+        fields[f"{section}[1]"] ^= 1
+    assert run(FOLDPACK, "verify", own, status=3).out == "".join(
+        f"\\0foldfs.{section}: index: damaged index: checksum mismatch in section {section}\n"
+        for section in sections)
 
 
-@pytest.mark.parametrize("field", SECTION)
-def test_each_field_of_each_section_s_reference(own, many, field):
-    for section in SECTIONS:
-        shutil.copyfile(many[1], own)
-        Fields(own)[f"super.{section}.{field}"] ^= 1
-        expect(own, "damaged superblock: checksum mismatch")
-
-
-def test_what_is_of_another_version_is_no_damage(own, many):
-    for field, value, sentence, status, way_out in [
-            ("magic", 1, "damaged superblock: bad magic", 3, AGAIN),
-            ("version", 2, "pack format version 2; this foldfs reads version 1", 1, RELEASE),
-            ("incompat", 1 << 63, "the pack uses feature bits 0x8000000000000000 that this foldfs "
-             "does not know", 1, RELEASE)]:
-        shutil.copyfile(many[1], own)
-        Fields(own)[f"super.{field}"] = value
-        expect(own, sentence, status, way_out)
-
-
-@pytest.mark.parametrize("section", OF_EVERY_MOUNT)
-def test_each_section_that_every_mount_needs(own, section):
-    Fields(own)[f"{section}[1]"] ^= 1
-    expect(own, f"damaged index: checksum mismatch in section {section}")
-
-
-@pytest.mark.parametrize("section", OF_SOME)
-def test_each_section_that_some_need(own, section):
-    Fields(own)[f"{section}[1]"] ^= 1
-    done = run(FOLDPACK, "verify", own, status=3)
-    assert done.out == (f"\\0foldfs.{section}: index: damaged index: checksum mismatch in section "
-                        f"{section}\n")
-
-
-@pytest.mark.parametrize(("field", "value"), OF_THE_LMDB)
-def test_each_field_of_the_lmdb(own, field, value):
-    fields, sentence = Fields(own), OF_THE_LMDB[field, value]
-    assert fields[field] != value
-    fields[field] = value
-    if sentence is GOOD:
-        assert run(FOLDPACK, "verify", own).err.endswith(": all good\n")
-        return
-    foreign = "magic" in field or "only" in sentence
-    expect(own, sentence, 1 if foreign else 3,
-           NO_PACK if "magic" in field else RELEASE if foreign else AGAIN)
-
-
-# With checksums that are right: (field, value): what cannot be.
-BY_MEANING = {
-    ("super.sections", 14): "damaged superblock: 14 sections, not 15 to 97",
-    ("super.entries", 0): "damaged superblock: 0 entries",
-    ("super.entries", 127): "damaged superblock: section name-end has a wrong shape",
-    ("super.size.width", 3): "damaged superblock: section size has a wrong shape",
-    ("super.names.bytes", 1 << 62): "damaged index: section names is missing or cut",
-    ("names[1]", 0x2f): "damaged index: a name holds a slash or NUL",
-    ("name-end[1]", 0): "damaged index: entry 1",
-    ("parent[1]", 1): "damaged index: entry 1",
-    ("kind[1]", 9): "damaged index: entry 1",
-    ("start[1]", 1 << 63): "damaged index: entry 1",
-    ("size[0]", 7): "damaged index: entry 8",
-    ("size[1]", 0xffffffff): "damaged index: entry 1",
-}
-FOUND_BY_VERIFY = {
-    ("super.files", 7): "its counts are not those of its entries",
-    ("super.directories", 7): "its counts are not those of its entries",
-    ("super.symlinks", 7): "its counts are not those of its entries",
-    ("super.hardlinks", 7): "its counts are not those of its entries",
-    ("super.bytes", 7): "its counts are not those of its entries",
-    ("super.content-id", 7): "its content id is not that of its files",
-}
-
-
-@pytest.mark.parametrize(("field", "value"), BY_MEANING)
-def test_fields_that_cannot_mean_what_they_say(own, field, value):
-    Fields(own, sealed=True)[field] = value
-    expect(own, BY_MEANING[field, value])
-
-
-@pytest.mark.parametrize(("field", "value"), FOUND_BY_VERIFY)
-def test_fields_that_only_verify_compares(own, field, value):
-    Fields(own, sealed=True)[field] = value
-    said = f"\\0foldfs: index: {FOUND_BY_VERIFY[field, value]}\n"
-    assert run(FOLDPACK, "verify", own, status=3).out == said
+@pytest.mark.parametrize("field", ["files", "directories", "symlinks", "hardlinks", "bytes",
+                                   "content-id"])
+def test_fields_that_only_verify_compares(own, field):
+    Fields(own, sealed=True)[f"super.{field}"] = 7
+    said = "content id is not that of its files" if field == "content-id" else \
+        "counts are not those of its entries"
+    assert run(FOLDPACK, "verify", own, status=3).out == f"\\0foldfs: index: its {said}\n"
 
 
 # --- random -----------------------------------------------------------------------------------

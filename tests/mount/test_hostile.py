@@ -12,7 +12,7 @@ import pytest
 import foldfs
 import trees
 from fields import Fields
-from foldfs import FOLDFS, FOLDPACK, PATIENCE, SOMEBODY, as_user, is_mounted, is_root, needs, run
+from foldfs import FOLDFS, PATIENCE, SOMEBODY, as_user, is_mounted, is_root, needs, run
 
 
 @pytest.fixture
@@ -50,13 +50,6 @@ def test_a_missing_pack(point, place):
     assert "No such file" in refused(place / "missing", point, 1)
 
 
-@pytest.mark.parametrize("content", [b"", b"\0", b"no LMDB at all", b"\xff" * 100000,
-                                     b"\0" * 100000], ids=len)
-def test_a_file_that_is_no_lmdb(point, place, content):
-    (place / "file").write_bytes(content)
-    refused(place / "file", point, 1)
-
-
 def test_a_folder_that_the_mount_point_is_in(point, place):
     done = run(FOLDFS, place, point, status=2)
     assert "MOUNTPOINT must be outside of it" in done.err
@@ -69,9 +62,8 @@ def test_a_pipe_and_a_device(point, place):
     assert "not a regular file" in refused("/dev/null", point, 1)
 
 
-@pytest.mark.parametrize("records", [{}, {b"key": b"value"}, {b"n/x.JPEG": b"x" * 10000},
-                                     {b"\0foldfs": b"short"}, {b"\0foldfs": b"x" * 4096}],
-                         ids=["empty", "tiny", "plain", "short superblock", "bad superblock"])
+@pytest.mark.parametrize("records", [{}, {b"key": b"value"}, {b"\0foldfs": b"short"}],
+                         ids=["empty", "plain", "short superblock"])
 def test_an_lmdb_that_is_no_pack(point, place, records):
     lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
     with lmdb.open(os.fspath(place / "other.lmdb"), subdir=False, lock=False) as other, \
@@ -97,34 +89,9 @@ def test_a_pack_that_may_not_be_read(own, place):
 # --- a damaged pack -----------------------------------------------------------------------
 
 
-def test_truncated_by_one_byte(own, point):
-    os.truncate(own[1], own[1].stat().st_size - 1)
-    refused(own[1], point, 3)
-
-
-@pytest.mark.parametrize("part", [0.01, 0.3, 0.5, 0.9])
-def test_truncated_anywhere(own, point, part):
-    os.truncate(own[1], int(own[1].stat().st_size * part))
-    done = run(FOLDFS, own[1], point, status=None)
-    assert done.returncode in (1, 3) and str(own[1]) in done.err
-    assert not is_mounted(point)
-
-
-def test_of_another_version(own, point):
-    Fields(own[1])["super.version"] = 7
-    assert "pack format version 7; this foldfs reads version 1" in refused(own[1], point, 1)
-
-
-def test_with_features_of_the_future(own, point):
-    Fields(own[1])["super.incompat"] = 0x40
-    assert "feature bits 0x40" in refused(own[1], point, 1)
-
-
 def test_a_damaged_index(own, point):
     """The names are read at every mount."""
-    at = own[1].read_bytes().index(b"programfolder") if b"programfolder" in own[1].read_bytes() \
-        else own[1].read_bytes().index(b"filefolder")
-    patch(own[1], at, b"F")
+    Fields(own[1])["names[0]"] ^= 1
     assert "damaged index: checksum mismatch in section names" in refused(own[1], point, 3)
 
 
@@ -273,19 +240,6 @@ def test_a_pack_that_lmdb_writes_to(own, mount):
     overwritten(mounted, source, f"{pack}: was written to while mounted")
 
 
-# --- rewritten by other tools -------------------------------------------------------------
-
-
-def test_a_pack_that_lmdb_has_copied(hostile, place, mount):
-    lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
-    source, pack = hostile
-    with lmdb.open(os.fspath(pack), subdir=False, lock=False, readonly=True) as env:
-        with open(place / "copy.lmdb", "wb") as file:
-            env.copyfd(file.fileno(), compact=True)
-    mounted = mount(place / "copy.lmdb")
-    assert trees.content(mounted) == trees.content(source)
-
-
 # --- where a pack lies --------------------------------------------------------------------
 
 
@@ -375,17 +329,3 @@ def test_an_empty_pack(place, mount):
     mounted = mount(foldfs.pack(place / "source", place / "pack.lmdb"))
     assert os.listdir(mounted) == []
     assert os.statvfs(mounted).f_blocks == 0
-
-
-def test_only_empty_files(place, mount):
-    (place / "source").mkdir()
-    for number in range(10):
-        (place / "source" / str(number)).touch()
-    mounted = mount(foldfs.pack(place / "source", place / "pack.lmdb"))
-    assert trees.content(mounted) == trees.content(place / "source")
-
-
-def test_foldpack_and_foldfs_agree(hostile, place, mount):
-    """What is extracted is what is mounted."""
-    run(FOLDPACK, "extract", hostile[1], place / "extracted")
-    run("diff", "-r", "--no-dereference", place / "extracted", mount(hostile[1]))

@@ -280,19 +280,6 @@ TEST_OF(f, values_of_all_sizes)
 	assert_same_as_liblmdb(f);
 }
 
-TEST_OF(f, trees_of_one_to_three_levels)
-{
-	static const unsigned counts[] = {1, 10, 400, 5000}, depths[] = {1, 1, 2, 3};
-	unsigned from = 0;
-
-	for (unsigned i = 0; i < 4; i++) {
-		put_numbered(f, from, counts[i], 300);
-		from = counts[i];
-		assert_same_as_liblmdb(f);
-		assert_int_equal(info_of(f).depth, depths[i]);
-	}
-}
-
 TEST_OF(f, keys_of_511_bytes_and_of_one)
 {
 	uint8_t key[511];
@@ -310,26 +297,6 @@ TEST_OF(f, keys_of_511_bytes_and_of_one)
 	commit(f);
 	assert_same_as_liblmdb(f);
 	assert_true(info_of(f).depth >= 3);
-}
-
-TEST_OF(f, keys_that_begin_with_nul_come_first)
-{
-	struct walker *walker;
-	struct walker_record record;
-
-	put_numbered(f, 0, 300, 40);
-	begin(f);
-	put(f, "\0foldfs", 7, 4096);
-	put(f, "\0foldfs.names", 13, 100000);
-	put(f, "\0", 1, 5);
-	commit(f);
-	assert_same_as_liblmdb(f);
-	walker = walker_of(f);
-	assert_done(walker_first(walker, &record, &f->err));
-	assert_int_equal(record.key_len, 1);
-	assert_done(walker_next(walker, &record, &f->err));
-	assert_memory_equal(record.key, "\0foldfs", 7);
-	walker_free(walker);
 }
 
 /* A mount wants its superblock alone: other leaves would only be in its way. */
@@ -384,7 +351,7 @@ TEST_OF(f, before_the_first_call_a_walk_is_at_its_end)
 
 TEST_OF(f, a_seek_finds_what_liblmdb_finds)
 {
-	static const unsigned counts[] = {1, 10, 400, 5000};
+	static const unsigned counts[] = {1, 10, 400, 5000}, depths[] = {1, 1, 2, 3};
 	unsigned from = 0;
 
 	for (unsigned i = 0; i < 4; from = counts[i++]) {
@@ -392,7 +359,9 @@ TEST_OF(f, a_seek_finds_what_liblmdb_finds)
 		char key[32];
 
 		put_numbered(f, from, counts[i], 300);
+		assert_same_as_liblmdb(f);
 		walker = walker_of(f);
+		assert_int_equal(walker_info(walker)->depth, depths[i]);
 		begin(f);
 		assert_same_from(f, walker, "\0", 1);
 		assert_same_from(f, walker, "z", 1);
@@ -620,6 +589,10 @@ TEST_OF(f, a_wrong_field_of_the_meta_pages_is_damage)
 	static const struct {
 		const char *words, *sentence;
 	} cases[] = {
+		{"page size=0", "page size 0"},
+		{"page size=2048", "page size 2048"},
+		{"page size=4097", "page size 4097"},
+		{"page size=131072", "page size 131072"},
 		{"depth=0", "depth 0 not within 1 to 32"},
 		{"depth=33", "depth 33 not within 1 to 32"},
 		{"last page=3;root=4", "root 4 not within 2 to last page 3"},
@@ -784,14 +757,34 @@ TEST_OF(f, a_file_that_shrinks_under_the_walk_is_damage)
 
 /* --- damaged pages and nodes --------------------------------------------------------------- */
 
+struct wrong_field {
+	const char *field;
+	int node; /* whose field it is; -1: of the page */
+	uint64_t value;
+	const char *sentence;
+};
+
+/* Of the page of the root, one at a time. */
+static void expect_damaged_root(struct fixture *f, const struct wrong_field *cases, size_t count)
+{
+	uint64_t root = info_of(f).root;
+
+	for (const struct wrong_field *c = cases; c < cases + count; c++) {
+		const struct field *field = field_of(c->field);
+		uint64_t at = root * PAGE, before;
+
+		reopen(f);
+		at = (c->node < 0 ? at : node_place(f, root, (unsigned)c->node)) + field->offset;
+		before = peek(f, at, field->width);
+		poke(f, at, field->width, c->value);
+		assert_walk_damaged(f, "page %" PRIu64 ": %s", root, c->sentence);
+		poke(f, at, field->width, before);
+	}
+}
+
 TEST_OF(f, a_wrong_field_of_a_leaf_is_damage)
 {
-	static const struct {
-		const char *field;
-		int node; /* whose field it is; -1: of the page */
-		uint64_t value;
-		const char *sentence;
-	} cases[] = {
+	static const struct wrong_field cases[] = {
 		{"pgno", -1, 2, "says it is page 2"},
 		{"flags", -1, 0x22, "flags 0x22, a leaf page expected"},
 		{"upper", -1, 12, "lower 36 beyond upper 12"},
@@ -808,24 +801,29 @@ TEST_OF(f, a_wrong_field_of_a_leaf_is_damage)
 		{"node.key size", 3, 65535, "node 3: key of 65535 bytes runs out of the page"},
 		{"node.size", 2, UINT32_MAX,
 		 "node 2: value of 4294967295 bytes runs out of the page"},
+		{"node.flags", 5, 2, "node 5 is a sub-database"},
 		{"node.flags", 5, 4, "node 5 has several values"},
 		{"node.flags", 5, 8, "node 5: flags 0x8"},
 	};
-	uint64_t root;
 
 	put_twice(f, 10, 10);
-	root = info_of(f).root;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		const struct field *field = field_of(cases[i].field);
-		uint64_t at = root * PAGE, before;
+	expect_damaged_root(f, cases, sizeof(cases) / sizeof(*cases));
+}
 
-		reopen(f);
-		at = cases[i].node < 0 ? at : node_place(f, root, (unsigned)cases[i].node);
-		before = peek(f, at + field->offset, field->width);
-		poke(f, at + field->offset, field->width, cases[i].value);
-		assert_walk_damaged(f, "page %" PRIu64 ": %s", root, cases[i].sentence);
-		poke(f, at + field->offset, field->width, before);
-	}
+TEST_OF(f, a_wrong_field_of_a_branch_is_damage)
+{
+	static const struct wrong_field cases[] = {
+		{"flags", -1, 2, "flags 0x2, a branch page expected"},
+		{"lower", -1, 55, "lower 55"},
+		{"ptr[0]", -1, 0xffff, "node 0: offset 65535"},
+		{"node.size", 0, 1, "node 0: child 1 not within 2 to last page 40"},
+		{"node.size", 1, 41, "node 1: child 41 not within 2 to last page 40"},
+		{"node.flags", 1, 1, "node 1: child 4294967299 not within 2 to last page 40"},
+		{"node.key size", 1, 0xffff, "node 1: key of 65535 bytes runs out of the page"},
+	};
+
+	put_twice(f, 1000, 100);
+	expect_damaged_root(f, cases, sizeof(cases) / sizeof(*cases));
 }
 
 TEST_OF(f, a_depth_that_lies_is_damage)
@@ -839,6 +837,13 @@ TEST_OF(f, a_depth_that_lies_is_damage)
 	damage_metas(f, "depth", 32);
 	assert_int_equal(try_walk(f), -EBADMSG);
 	assert_non_null(strstr(f->err.text, "flags 0x2, a branch page expected"));
+}
+
+TEST_OF(f, another_count_of_records_than_the_meta_page_says_is_damage)
+{
+	put_twice(f, 10, 10);
+	damage_metas(f, "entries", 11);
+	assert_walk_damaged(f, "10 entries, 11 expected by the meta page");
 }
 
 TEST_OF(f, keys_out_of_order_are_damage)

@@ -81,8 +81,8 @@ def of_folder(path, *options):
     """What a program makes of names, links and times that old formats write in their own ways."""
     root = path.with_name("made.src")
     (root / "class" / ("long" * 10)).mkdir(parents=True)
-    for n in range(3):
-        trees.write(root / f"class/{n}.jpg", trees.noise(n, 700 * n))
+    for n, size in enumerate((0, 1, 511, 512, 513, 100_000, (2 << 20) + 7)):
+        trees.write(root / f"class/{n}.jpg", trees.noise(n, size), 0o600 | n)
     trees.write(root / "class" / ("long" * 10) / ("name" * 10), b"of a long path")
     os.link(root / "class/1.jpg", root / "class/another")
     os.symlink("class/2.jpg", root / "link")
@@ -162,18 +162,15 @@ TARS = {
     "names of bytes": lambda path: tar(path, ("caf\udce9", b"1"), ("new\nline", b"2"),
                                        ("日本", b"3"), errors="surrogateescape"),
     "incremental": dumped,
-    "v7": lambda path: of_folder(path, "tar", "--format=v7"),
+    **{f"{program} {format}": lambda path, words=(program, f"--format={format}"): of_folder(
+        path, *words) for program, formats in (("tar", "v7 gnu ustar posix"), ("bsdtar", "pax v7"))
+       for format in formats.split()},
     "oldgnu": lambda path: of_folder(path, "tar", "--format=oldgnu", "--label=name"),
     "bsdtar": lambda path: of_folder(path, "bsdtar"),
-    "bsdtar pax": lambda path: of_folder(path, "bsdtar", "--format=pax"),
-    "bsdtar v7": lambda path: of_folder(path, "bsdtar", "--format=v7"),
     "sparse gnu": lambda path: sparse(path, "tar", "--sparse", "--format=gnu"),
-    "sparse 0.0": lambda path: sparse(path, "tar", "--sparse", "--format=posix",
-                                      "--sparse-version=0.0"),
-    "sparse 0.1": lambda path: sparse(path, "tar", "--sparse", "--format=posix",
-                                      "--sparse-version=0.1"),
-    "sparse 1.0": lambda path: sparse(path, "tar", "--sparse", "--format=posix",
-                                      "--sparse-version=1.0"),
+    **{f"sparse {version}": lambda path, version=version: sparse(
+        path, "tar", "--sparse", "--format=posix", f"--sparse-version={version}")
+       for version in ("0.0", "0.1", "1.0")},
     "sparse bsdtar": lambda path: sparse(path, "bsdtar", "--read-sparse", "--format=pax"),
 }
 

@@ -77,18 +77,3 @@ def refuses_damage(path, first, last):
         path.write_bytes(data)
         done = run(FOLDPACK, "list", path, status=None)
         assert done.returncode in statuses and "Sanitizer" not in done.err, done.err
-
-
-def same_imagefolder(mount, source):
-    """ImageFolder finds the same classes and images under them, by name; the first is decoded."""
-    import pytest
-
-    datasets = pytest.importorskip("torchvision.datasets", reason="no torchvision")
-    want, have = datasets.ImageFolder(source), datasets.ImageFolder(mount.path)
-    assert have.classes == want.classes
-
-    def contents(dataset):
-        return sorted((label, open(path, "rb").read()) for path, label in dataset.samples)
-
-    assert contents(have) == contents(want)
-    assert have[0][0].size[0] > 0

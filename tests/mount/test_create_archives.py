@@ -228,8 +228,8 @@ def make_tree(root):
 @needs("zip")
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo"])
 @pytest.mark.parametrize("times", ["-q", "-X"])
-def test_a_compressed_zip_is_what_a_stored_one_is(times, zone, place, monkeypatch):
-    """-X leaves times out that have a zone."""
+def test_a_compressed_zip_is_what_a_stored_one_is(times, zone, place, point, monkeypatch):
+    """Whether it is packed or mounted. -X leaves times out that have a zone."""
     root = place / "src"
     root.mkdir()
     make_tree(root)
@@ -239,11 +239,15 @@ def test_a_compressed_zip_is_what_a_stored_one_is(times, zone, place, monkeypatc
         run("zip", level, times, "-q", "-r", "--symlinks", archive, ".", cwd=root)
         monkeypatch.setenv("TZ", zone)
         create(archive, pack)
+        if level == "-0":
+            with mounted(archive, point) as shown:
+                found.append((trees.content(shown), trees.attributes(shown)))
         monkeypatch.delenv("TZ")
-        run(FOLDPACK, "extract", pack, out)
+        run(FOLDPACK, "extract", pack, out, umask=0)
         found.append((trees.content(out), trees.attributes(out)))
-    assert found[0][0] == found[1][0] == trees.content(root)
-    assert found[0][1] == found[1][1]
+    assert found[0] == found[1] == found[2] and found[0][0] == trees.content(root)
+    if times == "-q":
+        assert found[0][1] == trees.attributes(root)
 
 
 @pytest.mark.plain

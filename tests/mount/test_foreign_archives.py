@@ -1,14 +1,11 @@
 """Tars, shards of WebDataset, zips and .beton files, mounted as they are."""
 
 import io
-import json
 import os
 import random
 import re
 import shutil
 import stat
-import subprocess
-import sys
 import tarfile
 import zipfile
 
@@ -16,7 +13,7 @@ import pytest
 
 import archives
 import trees
-from foldfs import FOLDFS, FOLDPACK, MIB, NOBODY, PHOTOS, has_photos, is_root, needs, run
+from foldfs import FOLDFS, FOLDPACK, NOBODY, is_root, needs, run
 from formats import ffcv
 from server import Server
 
@@ -31,26 +28,6 @@ def add(tar, name, content, **attributes):
     tar.addfile(info, io.BytesIO(content))
 
 
-def make_tree(root):
-    """Names that formats of tar write in different ways, links, and files of all sizes."""
-    for number, size in enumerate((0, 1, 511, 512, 513, 100_000, 2 * MIB + 7)):
-        folder = root / f"class {number % 3}" / ("long" * 15) / ("path" * 15)
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{number}{'é' * number}.jpg"
-        path.write_bytes(random.Random(number).randbytes(size))
-        os.utime(path, (MOMENT, MOMENT + number))
-        path.chmod(0o600 | number)
-    os.symlink("../class 0", root / "class 1" / "link")
-    os.symlink("x" * 150, root / "long link")
-    (root / "empty").mkdir(mode=0o711)
-
-
-def archive(source, target, format):
-    with tarfile.open(target, "w", format=format) as tar:
-        tar.add(source, ".")
-    return target
-
-
 def refusal(path, point, *options):
     done = run(FOLDFS, *options, path, point, status=None)
     assert done.returncode != 0
@@ -58,36 +35,6 @@ def refusal(path, point, *options):
 
 
 # --- tars -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("format", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
-def test_tars_of_python(format, place, mount):
-    root = place / "src"
-    root.mkdir()
-    make_tree(root)
-    if format == tarfile.USTAR_FORMAT:
-        (root / "long link").unlink()
-    mounted = mount(archive(root, place / "x.tar", format))
-    assert trees.content(mounted) == trees.content(root)
-    assert trees.attributes(mounted) == trees.attributes(root)
-
-
-@needs("tar")
-@pytest.mark.parametrize("format", ["v7", "oldgnu", "gnu", "ustar", "posix"])
-def test_tars_of_gnu_tar(format, place, mount):
-    root = place / "src"
-    root.mkdir()
-    if format == "v7":
-        (root / "folder").mkdir()
-        (root / "folder/short path").write_bytes(b"x")
-    else:
-        make_tree(root)
-    if format == "ustar":
-        (root / "long link").unlink()
-    run("tar", "-C", root, f"--format={format}", "-cf", place / "x.tar", ".")
-    mounted = mount(place / "x.tar")
-    assert trees.content(mounted) == trees.content(root)
-    assert trees.attributes(mounted) == trees.attributes(root)
 
 
 def test_all_that_copy_what_is_left_out_of_end_with_4(place):
@@ -246,39 +193,6 @@ def test_a_member_without_a_name_is_left_out(place, mount):
     assert trees.files(mounted) == [b"0003/a.jpg"]
 
 
-IMAGE_FOLDER = """
-import hashlib, json, sys
-from torchvision.datasets import ImageFolder
-for root in sys.argv[1:]:
-    folder = ImageFolder(root, loader=lambda path: open(path, "rb").read())
-    print(json.dumps([folder.classes, sorted((label, hashlib.sha256(data).hexdigest())
-                                             for data, label in folder)]))
-"""
-
-
-def expect_photos(root):
-    pytest.importorskip("torchvision")
-    done = subprocess.run([sys.executable, "-c", IMAGE_FOLDER, root, PHOTOS], check=True,
-                          capture_output=True, text=True)
-    shown, photos = map(json.loads, done.stdout.splitlines())
-    assert shown == photos
-
-
-@has_photos
-def test_image_folder_finds_the_photos_in_shards(place, mount):
-    classes, images = photos()
-    (place / "names").write_text("\n".join(classes) + "\n")
-    mounted = mount(make_shards(place, 3, images), f"--classes={place}/names")
-    expect_photos(mounted)
-
-
-def photos():
-    classes = sorted(path.name for path in PHOTOS.iterdir() if path.is_dir())
-    return classes, [(f"{path.parent.name}/{path.stem}", label, path.read_bytes())
-                     for label, name in enumerate(classes)
-                     for path in sorted((PHOTOS / name).iterdir())]
-
-
 # --- zeros in place of members ----------------------------------------------------------------
 
 SEEMS_CUT = "perhaps cut by a crash: zeros in place of members begin in or behind "
@@ -301,7 +215,7 @@ def test_zeros_that_writers_of_tars_leave_are_no_cut(place, mount):
     for name, last in (("a.npy", bytes(9000)), ("b.txt", b"1\n"),
                        ("c.jpg", jpeg(1, 5000) + bytes(3000)), ("d.png", b"IEND\xaeB`\x82")):
         trees.write(root / name, last)
-        archive(root, place / f"x-{name}.tar", tarfile.GNU_FORMAT)
+        archives.tar(place / f"x-{name}.tar", (name, last))
         for blocks in (1, 3, 7, 20, 31, 113, 512, 1000, 1999, 2048):
             for program in filter(shutil.which, ("tar", "bsdtar")):
                 made = place / f"x-{name}-{blocks}-{program}.tar"
@@ -349,17 +263,6 @@ def test_more_zeros_than_any_record_has_are_told(place, mount):
 
 
 # --- zips -------------------------------------------------------------------------------------
-
-
-@needs("zip")
-def test_a_zip_of_info_zip_with_links_modes_and_times(place, mount):
-    root = place / "src"
-    root.mkdir()
-    make_tree(root)
-    run("zip", "-0", "-q", "-r", "--symlinks", place / "x.zip", ".", cwd=root)
-    mounted = mount(place / "x.zip")
-    assert trees.content(mounted) == trees.content(root)
-    assert trees.attributes(mounted) == trees.attributes(root)
 
 
 @needs("zip")
@@ -417,16 +320,6 @@ def test_a_beton_of_jpegs_and_of_pixels(place, mount):
             picture = image.open(path.with_suffix(".ppm"))
             assert picture.size == (width, height) and picture.tobytes() == content
     assert len(trees.files(mounted)) == len(samples)
-
-
-@has_photos
-def test_image_folder_finds_the_photos_in_a_beton(place, mount):
-    classes, images = photos()
-    (place / "names").write_text("\n".join(classes) + "\n")
-    ffcv.write(place / "x.beton", [(ffcv.JPEG, 1, 1, content, label)
-                                   for _, label, content in images])
-    mounted = mount(place / "x.beton", f"--classes={place}/names")
-    expect_photos(mounted)
 
 
 # --- from far ---------------------------------------------------------------------------------

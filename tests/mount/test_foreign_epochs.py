@@ -1,22 +1,20 @@
-"""Shuffled epochs of an unmodified ImageFolder and DataLoader with worker processes over LMDBs of
-other formats: each image once, under its class, byte for byte."""
+"""Shuffled epochs of an unmodified ImageFolder and DataLoader with worker processes over photos in
+other formats, or in packs that are made of them: each image once, under its label, byte for byte."""
 
 import hashlib
 import json
-import pickle
 import sys
 
 import pytest
 
 import foldfs
+import labelled
 import trees
-from foreign import make_lmdb
-from formats import caffe
 from oracle import needs_torch
 
 pytest.importorskip("lmdb", reason="no py-lmdb for this Python")
 
-CLASSES = ["bedroom", "church", "tower"]
+CLASSES = ["tower", "bedroom", "church"]
 EPOCHS = """
 import hashlib, json, sys
 import torch
@@ -27,51 +25,35 @@ torch.manual_seed(42)
 for path in sys.argv[1:]:
     folder = ImageFolder(path, loader=lambda path: open(path, "rb").read())
     loader = DataLoader(folder, batch_size=8, shuffle=True, num_workers=2, collate_fn=list)
-    print(json.dumps([[(folder.classes[label], hashlib.sha256(data).hexdigest())
+    print(json.dumps([[(label, folder.classes[label][5:], hashlib.sha256(data).hexdigest())
                        for batch in loader for data, label in batch] for epoch in range(2)]))
 """
 
 
 def samples():
-    """(label, bytes): photos where they are."""
+    """(bytes, label): photos where they are."""
     if foldfs.PHOTOS.is_dir():
         found = sorted(path for path in foldfs.PHOTOS.rglob("*.*") if path.is_file())
-        return [(number % 3, path.read_bytes()) for number, path in enumerate(found[:60])]
-    return [(number % 3, b"\xff\xd8\xff" + trees.noise(number, 900 * number))
-            for number in range(100)]
-
-
-def numbers(values):
-    return [(b"%d" % number, value) for number, value in enumerate(values)]
-
-
-def folder2lmdb(place):
-    (place / "classes").write_text("\n".join(CLASSES))
-    pack = make_lmdb(place / "train.lmdb",
-                     numbers(pickle.dumps((data, label)) for label, data in samples()),
-                     subdir=False)
-    return [f"--classes={place}/classes", pack]
-
-
-def caffe_with_classes(place):
-    """Which the names of its records have."""
-    return [make_lmdb(place / "train_lmdb",
-                      [(caffe.key(number, f"{CLASSES[label]}/{number}.jpg"),
-                        caffe.encoded(data, label))
-                       for number, (label, data) in enumerate(samples())])]
+        return [(path.read_bytes(), number % 3) for number, path in enumerate(found[:30])]
+    return [(labelled.JPEG + trees.noise(number, 900 * number), number % 3)
+            for number in range(30)]
 
 
 @needs_torch
 def test_epochs(place, mount):
     """By one process: to import torch takes seconds."""
-    expected = sorted([CLASSES[label], hashlib.sha256(data).hexdigest()]
-                      for label, data in samples())
-    writers = folder2lmdb, caffe_with_classes
-    points = [place / write.__name__ / "mnt" for write in writers]
-    for write, point in zip(writers, points):
-        point.mkdir(parents=True)
-        words = write(point.parent)
-        mount(words[0], *words[1:], at=point)
+    expected = sorted([label, CLASSES[label], hashlib.sha256(data).hexdigest()]
+                      for data, label in samples())
+    points = []
+    for write in labelled.MOUNTED + labelled.CREATED:
+        folder = place / write.__name__
+        folder.mkdir()
+        path, options = write(folder, samples(), CLASSES)
+        if write in labelled.CREATED:
+            path, options = foldfs.pack(path, folder / "x.pack", *options), []
+        points.append(folder / "mnt")
+        points[-1].mkdir()
+        mount(path, *options, at=points[-1])
     done = foldfs.run(sys.executable, "-c", EPOCHS, *points)
     for point, line in zip(points, done.out.splitlines(), strict=True):
         first, second = json.loads(line)

@@ -2,26 +2,18 @@
 BasicSR's, mmcv's. Each is written as its tool writes it, and mounted; what cannot be shown is
 refused by record and reason."""
 
-import io
 import os
 import pickle
 
 import pytest
 
-import foldfs
 import trees
 from foldfs import FOLDFS, FOLDPACK, run
-from foreign import JPEG, jpegs, make_lmdb, refused, same_imagefolder, shown
+from foreign import JPEG, jpegs, make_lmdb, refused, shown
 from formats import caffe
 
 lmdb = pytest.importorskip("lmdb", reason="no py-lmdb for this Python")
 numpy = pytest.importorskip("numpy", reason="no numpy for this Python")
-
-
-def photos():
-    """(class and name, bytes) of each."""
-    return [(os.fsdecode(path), (foldfs.PHOTOS / os.fsdecode(path)).read_bytes())
-            for path in trees.files(foldfs.PHOTOS)]
 
 
 # --- Caffe --------------------------------------------------------------------------------------
@@ -52,30 +44,6 @@ def test_caffe_refusals_name_the_record(place):
     assert "record 5: a field that is longer than its message" in refused(path)
 
 
-@foldfs.has_photos
-def test_caffe_photos_as_files(place, mount):
-    found = photos()
-    path = make_lmdb(place / "train_lmdb", [
-        (caffe.key(i, name), caffe.encoded(data, 0)) for i, (name, data) in enumerate(found)])
-    mounted = mount(path)
-    assert shown(mounted) == dict(found)
-    same_imagefolder(mounted, foldfs.PHOTOS)
-
-
-@foldfs.has_photos
-def test_caffe_photos_as_pixels(place, mount):
-    image = pytest.importorskip("PIL.Image", reason="no Pillow for this Python")
-    found = [(name, numpy.asarray(image.open(io.BytesIO(data)).convert("RGB").resize((96, 64))))
-             for name, data in photos()]
-    path = make_lmdb(place / "train_lmdb", [
-        (caffe.key(i, name), caffe.pixels(array[:, :, ::-1], 0))
-        for i, (name, array) in enumerate(found)])
-    mounted = mount(path)
-    for name, array in found:
-        picture = image.open(mounted / f"{os.path.splitext(name)[0]}.ppm")
-        assert (numpy.asarray(picture) == array).all()
-
-
 # --- LSUN ---------------------------------------------------------------------------------------
 
 
@@ -92,19 +60,6 @@ def test_lsun_has_a_class_a_folder(place, mount):
     paths = [f"church_outdoor/{i * 7919:040x}.JPEG" for i in range(3)] + \
         [f"tower/{i * 7919:040x}.JPEG" for i in range(2)] + [f"tower/{2 * 7919:040x}.webp"]
     assert shown(mount(tower, church)) == dict(zip(paths, values))
-
-
-@foldfs.has_photos
-def test_lsun_photos(place, mount):
-    classes = sorted(os.listdir(foldfs.PHOTOS))[:3]
-    for name in classes:
-        make_lsun(place, f"{name}_train_lmdb",
-                  [path.read_bytes() for path in sorted((foldfs.PHOTOS / name).iterdir())])
-        os.makedirs(place / "source" / name)
-        for path in (foldfs.PHOTOS / name).iterdir():
-            os.symlink(path, place / "source" / name / path.name)
-    paths = [place / f"{name}_train_lmdb" for name in classes]
-    same_imagefolder(mount(paths[-1], *paths[:-1]), place / "source")
 
 
 # --- CRNN ---------------------------------------------------------------------------------------
@@ -245,12 +200,3 @@ def test_a_schema_of_lmdb_wants_one(place):
     for schema in ("caffe", "lsun", "crnn", "basicsr", "paths"):
         done = run(FOLDFS, f"--schema={schema}", place / "x", place, status=None)
         assert f"not an LMDB file, as those of {schema} are" in done.err
-
-
-@foldfs.has_photos
-def test_photos_by_path(place, mount):
-    found = photos()
-    path = make_lmdb(place / "set", [(name.encode(), data) for name, data in found])
-    mounted = mount(path)
-    assert shown(mounted) == dict(found)
-    same_imagefolder(mounted, foldfs.PHOTOS)

@@ -11,7 +11,7 @@ import foldfs
 import trees
 from foldfs import FOLDFS, FOLDPACK, run
 from foreign import JPEG, make_lmdb, refused, shown
-from formats import arrow, arrow_samples, msgpack
+from formats import arrow, msgpack
 
 pytest.importorskip("lmdb", reason="no py-lmdb for this Python")
 numpy = pytest.importorskip("numpy", reason="no numpy for this Python")
@@ -43,62 +43,13 @@ def expected(samples, suffix=".JPEG"):
 # --- what is shown ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dumps", [
-    *[pytest.param(lambda value, p=p: pickle.dumps(value, p), id=f"pickle{p}") for p in (3, 4, 5)],
-    *[pytest.param(lambda value, era=era: arrow.serialize(value, era), id=f"arrow{era}")
-      for era in ("0.14", "0.15", "1.0")],
-])
-def test_folder2lmdb(place, mount, dumps):
+# What else records may be: test_foreign_samples.py.
+@pytest.mark.parametrize("dumps, keys", [(pickle.dumps, "%d"), (arrow.serialize, "%08d")],
+                         ids=["pickle", "arrow"])
+def test_folder2lmdb(place, mount, dumps, keys):
     found = images()
-    mounted = mount(numbered(place / "train.lmdb", found, dumps))
+    mounted = mount(numbered(place / "train.lmdb", found, dumps, keys))
     assert shown(mounted) == expected(found)
-
-
-COLLATED = {
-    "tuple": lambda data, label: ((data,), (label,)),
-    "list": lambda data, label: [[data], label],
-    "batch": lambda data, label: [(data, label)],
-    "nested": lambda data, label: (((data,),), label),
-    "array": lambda data, label: ((data,), numpy.array([label])),
-    "array-int32": lambda data, label: (data, numpy.array([[label]], "i4")),
-    "array-0d": lambda data, label: (data, numpy.array(label)),
-    "scalar": lambda data, label: (data, numpy.int64(label)),
-    "scalar-uint8": lambda data, label: (bytearray(data), numpy.uint8(label)),
-    "text": lambda data, label: (data, str(label)),
-    "bytes": lambda data, label: (data, b"%d" % label),
-    "dict": lambda data, label: {"label": label, "img": data},
-    "dict-of-lists": lambda data, label: {"image": [data], "target": numpy.array([label])},
-    "huggingface": lambda data, label: {"image": {"bytes": data, "path": None}, "label": label},
-}
-
-
-@pytest.mark.parametrize("protocol", [3, 4, 5])
-def test_forms_of_loaders_without_collate_fn(place, mount, protocol):
-    """Each record is of a form of its own."""
-    samples = images(12 * len(COLLATED))
-    values = [form(*sample) for form, sample in zip(12 * list(COLLATED.values()), samples)]
-    mounted = mount(numbered(place / "train.lmdb", values, lambda v: pickle.dumps(v, protocol)))
-    assert shown(mounted) == expected(samples)
-
-
-@pytest.mark.parametrize("era", ["0.14", "1.0"])
-def test_labels_of_arrow_that_are_arrays_of_one(place, mount, era):
-    samples = images(36)
-    values = [((data,), arrow.Ndarray(label.to_bytes(width, "little"), (1,), width))
-              for width, (data, label) in zip(12 * [1, 4, 8], samples)]
-    mounted = mount(numbered(place / "train.lmdb", values, lambda v: arrow.serialize(v, era)))
-    assert shown(mounted) == expected(samples)
-
-
-def test_labels_that_are_tensors(place, mount):
-    """What torch's default_collate makes of a batch of one."""
-    torch = pytest.importorskip("torch")
-    types = torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8
-    samples = images(3 * len(types))
-    values = [((data,), torch.tensor([label], dtype=dtype))
-              for dtype, (data, label) in zip(3 * types, samples)]
-    mounted = mount(numbered(place / "train.lmdb", values, pickle.dumps))
-    assert shown(mounted) == expected(samples)
 
 
 def test_texts_are_classes_or_paths(place, mount):
@@ -115,39 +66,6 @@ def test_other_values_of_a_dict_are_counted(place, point):
     done = run(FOLDFS, numbered(place / "train.lmdb", samples, pickle.dumps), point)
     foldfs.unmount(point)
     assert "4 records have more than an image, its label and its path" in done.err
-
-
-def array(data):
-    return numpy.frombuffer(data, "u1")
-
-
-TENSORPACK = [
-    lambda data, label: pickle.dumps([array(data), label], -1),
-    lambda data, label: pickle.dumps([array(data), numpy.int64(label)], 4),
-    lambda data, label: msgpack.dumps([msgpack.ndarray(data), label]),
-    lambda data, label: msgpack.dumps([msgpack.ndarray(data), label], False),
-    lambda data, label: msgpack.dumps([msgpack.ndarray(data), msgpack.scalar(numpy.int32(label))]),
-    lambda data, label: arrow.serialize([arrow.Ndarray(data), label], "0.14"),
-    lambda data, label: arrow.serialize([arrow.Ndarray(data), label], "1.0"),
-]
-
-
-@pytest.mark.parametrize("form", ["%d", "%08d"])
-def test_tensorpack(place, mount, form):
-    """By any of its serializers, record by record."""
-    found = images(12 * len(TENSORPACK))
-    path = place / "train.lmdb"
-    write(path, [((form % i).encode(), dumps(*sample))
-                 for i, (dumps, sample) in enumerate(zip(12 * TENSORPACK, found))],
-          [(b"__keys__", b"whatever")])
-    assert shown(mount(path)) == expected(found)
-
-
-def test_pyarrow_itself(place, mount):
-    values = arrow_samples.samples().values()
-    path = write(place / "train.lmdb", [(b"%d" % i, value) for i, value in enumerate(values)],
-                 [(b"__keys__", b"")])
-    assert shown(mount(path)) == expected([(b"image", 7)] * len(values), ".bin")
 
 
 @pytest.mark.parametrize("shape, header", [
@@ -200,19 +118,6 @@ def test_classes_and_names_of_the_user(place, mount):
                     f"--classes={place / 'classes'}", f"--names={place / 'names'}")
     paths = ["cat/a.jpg", "dog/b.jpg", "owl/c.jpg", "fish/d.jpg"]
     assert shown(mounted) == {path: data for path, (data, _) in zip(paths, found)}
-
-
-@foldfs.has_photos
-@pytest.mark.parametrize("dumps", [pickle.dumps, arrow.serialize], ids=["pickle", "arrow"])
-def test_imagefolder_finds_the_photos(place, mount, dumps):
-    datasets = pytest.importorskip("torchvision.datasets", reason="no torchvision")
-    source = datasets.ImageFolder(foldfs.PHOTOS)
-    found = [(open(path, "rb").read(), label) for path, label in source.samples]
-    mounted = mount(numbered(place / "train.lmdb", found, dumps))
-    dataset = datasets.ImageFolder(mounted.path)
-    assert [label for _, label in dataset.samples] == [label for _, label in source.samples]
-    assert [open(path, "rb").read() for path, _ in dataset.samples] == [data for data, _ in found]
-    assert dataset[0][0].tobytes() == source[0][0].tobytes()
 
 
 # --- what is refused ----------------------------------------------------------------------------

@@ -342,14 +342,3 @@ def test_a_library_that_is_missing_is_named(tmp_path, codec, library, shown):
         assert f"its compressed bytes need {library}: install " in done.err or (
             codec == GZIP and not scanned and "needs python3" in done.err)
         assert shown(file) == expected(rows(3))
-
-
-@foldfs.has_photos
-@pytest.mark.parametrize("codec", [NONE, SNAPPY])
-def test_photos_are_found_by_folder(tmp_path, codec, shown):
-    files = sorted(path for path in foldfs.PHOTOS.rglob("*") if path.is_file())
-    names = sorted({path.parent.name for path in files})
-    samples = [(path.read_bytes(), b"%d-%s" % (i, path.name.encode()),
-                names.index(path.parent.name)) for i, path in enumerate(files)]
-    file = parquet.write(tmp_path / "p.parquet", samples, names, (codec, NONE, NONE), group=40)
-    assert shown(file) == {f"{names[label]}/{path.decode()}": data for data, path, label in samples}

@@ -1,21 +1,10 @@
 """TFRecord and RecordIO files: records one after the other, of an image and what names it."""
 
 import gzip
-import os
 
-import pytest
-
-import foldfs
 from foldfs import FOLDPACK, run
-from foreign import JPEG, jpegs, refused, same_imagefolder, shown
+from foreign import JPEG, jpegs, refused, shown
 from formats import recordio, tfrecord
-
-
-def photos():
-    """(class, label, name, bytes) of each, in the order of ImageFolder."""
-    classes = sorted(os.listdir(foldfs.PHOTOS))
-    return [(name, label, path.name, path.read_bytes()) for label, name in enumerate(classes)
-            for path in sorted((foldfs.PHOTOS / name).iterdir())]
 
 
 # --- TFRecord -----------------------------------------------------------------------------------
@@ -78,17 +67,6 @@ def test_compressed_tfrecords_are_refused(place):
     path = tfrecord.write(place / "x.tfrecord", [{"image": JPEG}])
     path.write_bytes(gzip.compress(path.read_bytes()))
     assert "a compressed TFRecord cannot be read in place: decompress it" in refused(path)
-
-
-@foldfs.has_photos
-def test_photos_in_shards_of_slim(place, mount):
-    found = photos()
-    shards = [tfrecord.write(place / f"train-{n:05}-of-00004", [
-        slim(data, 1 + label, synset, name) for synset, label, name, data in found[n::4]],
-        checked=False) for n in range(4)]
-    mounted = mount(shards[-1], *shards[:-1])
-    assert shown(mounted) == {f"{synset}/{name}": data for synset, _, name, data in found}
-    same_imagefolder(mounted, foldfs.PHOTOS)
 
 
 # --- RecordIO -----------------------------------------------------------------------------------
@@ -157,20 +135,6 @@ def test_a_class_of_recordio_that_is_one_number_of_many_is_its_place(place):
         "images/train-00000003.JPEG"]
     assert "3 records have a label of several numbers, of which the place" in listed.err
     assert "1 records have several classes" in listed.err
-
-
-@foldfs.has_photos
-@pytest.mark.parametrize("listed", [False, True])
-def test_photos_in_recordio(place, mount, listed):
-    found = photos()
-    path = recordio.write(
-        place / "train.rec",
-        [(float(label), i, data) for i, (_, label, _, data) in enumerate(found)],
-        {i: f"{synset}/{name}" for i, (synset, _, name, _) in enumerate(found)} if listed else {})
-    (place / "synsets").write_text("\n".join(sorted(os.listdir(foldfs.PHOTOS))))
-    mounted = mount(path, *[f"--classes={place}/synsets"] * (not listed))
-    assert sorted(shown(mounted).values()) == sorted(data for *_, data in found)
-    same_imagefolder(mounted, foldfs.PHOTOS)
 
 
 def test_names_of_records_from_a_pipe_begin_with_their_number(place):

@@ -49,6 +49,56 @@ def test_what_is_read(read, data):
     assert read(data) == (b"image", 7)
 
 
+IMAGE = b"image"
+FORMS = {
+    "tuple": (IMAGE, 7), "collated": ((IMAGE,), (7,)), "list": [[IMAGE], 7],
+    "batch": [(IMAGE, 7)], "nested": (((IMAGE,),), 7), "text": (IMAGE, "7"),
+    "bytes": (IMAGE, b"7"), "dict": {"label": 7, "img": IMAGE},
+    "huggingface": {"image": {"bytes": IMAGE, "path": None}, "label": 7}}
+
+
+def forms_of_numpy():
+    numpy = pytest.importorskip("numpy")
+    array = numpy.frombuffer(IMAGE, "u1")
+    return {"array": ((IMAGE,), numpy.array([7])), "int32": (IMAGE, numpy.array([[7]], "i4")),
+            "0d": (IMAGE, numpy.array(7)), "scalar": (IMAGE, numpy.int64(7)),
+            "uint8": (bytearray(IMAGE), numpy.uint8(7)), "tensorpack": [array, 7],
+            "dict of lists": {"image": [IMAGE], "target": numpy.array([7])}}
+
+
+@pytest.mark.parametrize("protocol", [3, 4, 5])
+def test_forms_of_loaders(read, protocol):
+    for form, value in {**FORMS, **forms_of_numpy()}.items():
+        assert read(pickle.dumps(value, protocol)) == (IMAGE, 7), form
+
+
+@pytest.mark.parametrize("era", ["0.14", "0.15", "1.0"])
+def test_forms_of_arrow(read, era):
+    labels = [arrow.Ndarray((7).to_bytes(width, "little"), (1,), width) for width in (1, 4, 8)]
+    for value in [(IMAGE, 7), [arrow.Ndarray(IMAGE), 7], *(((IMAGE,), label) for label in labels)]:
+        assert read(arrow.serialize(value, era)) == (IMAGE, 7)
+
+
+def tensor(kind, code):
+    """As torch pickles one of a number, with the end of what torch.save() wrote."""
+    saved = f"ctorch\n{kind}Storage\n".encode() + bytes(40) + struct.pack("<q" + code, 1, 7)
+    return (b"\x80\4C\5imagectorch._utils\n_rebuild_tensor_v2\n(ctorch.storage\n"
+            b"_load_from_bytes\nC" + bytes([len(saved)]) + saved +
+            b"\x85RK\0K\1\x85K\1\x85\x89NtR\x86.")
+
+
+def test_forms_of_tensors(read):
+    for kind, code in zip(("Long", "Int", "Short", "Char", "Byte"), "qihbB"):
+        assert read(tensor(kind, code)) == (IMAGE, 7)
+
+
+def test_forms_of_msgpack(read):
+    numpy = pytest.importorskip("numpy")
+    for value in [msgpack.ndarray(IMAGE), 7], [msgpack.ndarray(IMAGE),
+                                               msgpack.scalar(numpy.int32(7))]:
+        assert read(msgpack.dumps(value)) == read(msgpack.dumps(value, False)) == (IMAGE, 7)
+
+
 OTHER = ", where an image and its label are expected"
 
 
@@ -97,14 +147,8 @@ def test_what_is_refused(read, data, why):
     assert str(refused.value) == why
 
 
-# As torch pickles one of a number, with the end of what torch.save() wrote.
-SAVED = b"ctorch\nLongStorage\n" + bytes(40) + struct.pack("<qq", 1, 7)
-TENSOR = (b"\x80\4C\5imagectorch._utils\n_rebuild_tensor_v2\n(ctorch.storage\n_load_from_bytes\nC" +
-          bytes([len(SAVED)]) + SAVED + b"\x85RK\0K\1\x85K\1\x85\x89NtR\x86.")
-
-
 @pytest.mark.parametrize("data", [
-    TENSOR, pickle.dumps({"image": {"bytes": b"image", "path": "a.jpg"}, "label": [3], "x": 1}),
+    tensor("Long", "q"), pickle.dumps({"image": {"bytes": b"image", "path": "a.jpg"}, "label": [3], "x": 1}),
     pickle.dumps([b"image", "a.jpg", 3.5], 2), array(b"\5"),
     b"\x80\4\x95\x13\0\0\0\0\0\0\0C\5image\x94K\7\x86\x94}(X\1\0\0\0ah\0u]q\0(N\x88Laaa\x86e\x87.",
     msgpack.dumps([msgpack.ndarray(b"image"), 3]), *arrow_samples.samples().values()])

@@ -12,7 +12,7 @@ import pytest
 
 import foldfs
 import trees
-from foldfs import FOLDPACK, MIB, has_photos, is_root, run
+from foldfs import FOLDPACK, MIB, is_root, run
 from gate import Changing
 
 h5py = pytest.importorskip("h5py", reason="python3-h5py is not installed")
@@ -121,15 +121,6 @@ def test_what_has_several_names_is_there_under_each(source, place):
     found = packed(source, place)
     names = {path.rpartition(".")[0]: bytes for path, bytes in found.items()}
     assert names == dict.fromkeys(["cats/a", "dogs/b", "kittens/a"], data)
-
-
-@has_photos
-def test_photos_come_out_as_they_went_in(source, place):
-    for path in trees.files(foldfs.PHOTOS):
-        with open(os.path.join(os.fsencode(foldfs.PHOTOS), path), "rb") as file:
-            source[path.decode()] = np.frombuffer(file.read(), np.uint8)
-    packed(source, place)
-    assert trees.content(place / "out") == trees.content(foldfs.PHOTOS)
 
 
 def said_of(source, place):

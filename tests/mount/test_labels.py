@@ -330,15 +330,6 @@ def test_few_images_may_have_many_empty_classes(place, mount):
     assert sorted(folders) == [f"{label:04}" for label in range(10000)]
 
 
-def test_torchvision_gives_these_numbers(place, mount):
-    datasets = pytest.importorskip("torchvision.datasets", reason="no torchvision")
-    path, _ = write_parquet(place, images([0, 1, 2]), ["tench", "goldfish", "shark"])
-    found = datasets.ImageFolder(mount(path).path)
-    assert {open(name, "rb").read(): label for name, label in found.samples} == \
-        dict(images([0, 1, 2]))
-    assert found.targets == sorted(found.targets)
-
-
 def test_foldstat_says_what_differs(place, mount):
     path, _ = write_tfds(place, images([0, 2]), None)
     mounted = mount(path)

@@ -73,31 +73,6 @@ def test_tar_archives_the_same(tree, place):
                 assert a.extractfile(x).read() == b.extractfile(y).read()
 
 
-def test_cp_copies_all(tree, place):
-    source, mount = tree
-    run("cp", "-r", "--preserve=links", mount, place / "copy")
-    assert trees.content(place / "copy") == trees.content(source)
-
-
-def test_find_lists_the_same(tree):
-    source, mount = tree
-
-    def listing(folder):
-        # %M and not type and mode apart: as -ls shows it; sizes of folders differ by nature.
-        line = r"%P\0%M %n %u %l %T@\0"
-        both = [run("find", folder, "-type", "d", "-printf", line).stdout,
-                run("find", folder, "!", "-type", "d", "-printf", line + r"%s\0").stdout]
-        return [sorted(out.split(b"\0")) for out in both]
-
-    assert listing(mount) == listing(source)
-    assert run("find", mount, "-ls").out.count("\n") == run("find", source, "-ls").out.count("\n")
-
-
-def test_photos_are_the_same(mount, place, photos_pack):
-    mounted = mount(photos_pack)
-    run("diff", "-r", foldfs.PHOTOS, mounted)
-
-
 # --- attributes ---------------------------------------------------------------------------
 
 

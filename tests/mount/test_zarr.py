@@ -7,9 +7,8 @@ import subprocess
 
 import pytest
 
-import foldfs
 import trees
-from foldfs import FOLDPACK, MIB, has_photos, is_root, run
+from foldfs import FOLDPACK, MIB, is_root, run
 from formats import zarr, zarr_samples
 from gate import Changing
 
@@ -259,19 +258,6 @@ def test_what_the_programs_wrote(place):
         for path in found:
             label, file = path.split("/")[-2:]
             assert label == {"0": "0002", "1": "0000", "2": "0007"}[file[7]]
-
-
-@has_photos
-@layouts
-def test_photos_come_out_as_they_went_in(place, layout):
-    version, how = version_of(layout), LAYOUTS[layout]
-    photos = [os.path.join(os.fsencode(foldfs.PHOTOS), path)
-              for path in trees.files(foldfs.PHOTOS)]
-    data = [open(path, "rb").read() for path in photos]
-    root = zarr.group(place / "x", version)
-    zarr.images(root / "images", version, data, **how)
-    zarr.labels(root / "labels", version, range(len(data)), chunk=100, **how)
-    assert packed(root) == {f"{i:04}/{i:08}.JPEG": photo for i, photo in enumerate(data)}
 
 
 # --- what is refused ------------------------------------------------------------------------

@@ -507,15 +507,6 @@ def test_a_signal_ends_it_while_it_waits_for_a_pipe(pack, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("mode", ["w:gz", "w:xz", "w:bz2"])
-def test_several_compressed_tars_are_one_source(mode, pack, tmp_path):
-    for number in range(3):
-        members(tmp_path / f"shard-{number}.tar.z", (f"c{number}/x", b"%d" % number), mode=mode)
-    create(tmp_path / "shard-{0..2}.tar.z", pack)
-    run(FOLDPACK, "extract", pack, tmp_path / "out")
-    assert [(tmp_path / f"out/c{n}/x").read_bytes() for n in range(3)] == [b"0", b"1", b"2"]
-
-
 def test_one_of_several_tars_that_is_cut_off_is_told(pack, tmp_path):
     for number in range(3):
         members(tmp_path / f"{number}.tgz", (f"{number}", os.urandom(100_000)), mode="w:gz")

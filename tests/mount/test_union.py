@@ -12,21 +12,17 @@ import pytest
 import foldfs
 import oracle
 import trees
-from foldfs import FOLDFS, FOLDPACK, needs, run
+from foldfs import FOLDFS, FOLDPACK, run
 from oracle import Epoch, follow
 
 SHARDS = 3
 
 
-def write_tree(root, files):
-    for name, data in files.items():
-        trees.write(root / name, data)
-    return root
-
-
 def pack_of(place, name, files):
     """A pack of these files, by their paths."""
-    source = write_tree(place / f"{name} files", files)
+    source = place / f"{name} files"
+    for path, data in files.items():
+        trees.write(source / path, data)
     return foldfs.pack(source, place / name)
 
 
@@ -73,53 +69,6 @@ def test_shards_are_the_folder_that_was_packed(images, shards, mount):
     assert trees.content(mounted) == trees.content(images[0])
 
 
-def test_a_hostile_folder_in_two_packs_is_that_folder(hostile, place, mount):
-    first = foldfs.pack(hostile[0], place / "first.lmdb", "--exclude=/names", "--exclude=/links")
-    second = foldfs.pack(hostile[0], place / "second.lmdb", "--include=/names/**",
-                         "--include=/links/**", "--exclude=/sizes", "--exclude=/deep")
-    mounted = mount(second, first)
-    run("diff", "-r", "--no-dereference", hostile[0], mounted)
-    assert trees.content(mounted) == trees.content(hostile[0])
-
-
-def test_entries_come_in_the_order_of_one_pack(images, shards, place, mount):
-    (place / "one").mkdir()
-    mounted, one = mount(shards[-1], *shards[:-1]), mount(images[1], at=place / "one")
-    walk = [[(os.path.relpath(folder, root), folders, files)
-             for folder, folders, files in os.walk(root)] for root in (mounted.path, one.path)]
-    assert walk[0] == walk[1]
-
-
-@needs("rsync")
-def test_modes_times_and_links_are_those_of_one_pack(images, shards, mount):
-    mounted = mount(shards[-1], *shards[:-1])
-    done = run("rsync", "--archive", "--checksum", "--no-owner", "--no-group", "--omit-dir-times",
-               "--delete", "--dry-run", "--itemize-changes", f"{mounted.path}/", f"{images[0]}/")
-    assert done.out == ""
-
-
-@oracle.needs_torch
-def test_torchvision_finds_the_same_samples(images, shards, mount):
-    from torchvision.datasets import ImageFolder
-
-    mounted = mount(shards[-1], *shards[:-1])
-    there, here = ImageFolder(images[0]), ImageFolder(mounted)
-    assert there.classes == here.classes
-    assert [(os.path.relpath(path, images[0]), label) for path, label in there.samples] == \
-        [(os.path.relpath(path, mounted), label) for path, label in here.samples]
-
-
-def test_a_dataset_grows_by_a_pack(place, point):
-    old = pack_of(place, "2025.lmdb", {"cat/1": b"1", "dog/1": b"2"})
-    new = pack_of(place, "2026.lmdb", {"cat/2": b"3", "fox/1": b"4"})
-    with foldfs.mounted(old, point):
-        assert sorted(os.listdir(point)) == ["cat", "dog"]
-    with foldfs.mounted(new, point, old) as mounted:
-        assert sorted(os.listdir(point)) == ["cat", "dog", "fox"]
-        assert sorted(os.listdir(point / "cat")) == ["1", "2"]
-        assert (mounted / "cat/2").read_bytes() == b"3"
-
-
 # --- how packs are named ------------------------------------------------------------------------
 
 
@@ -139,17 +88,6 @@ def test_an_incomplete_set_is_refused(shards, point, mount):
 
 def test_a_missing_pack_is_named(shards, place, point):
     assert f"{place}/none.lmdb: No such file" in refused(*shards, place / "none.lmdb", point)
-
-
-# --- the same path twice ------------------------------------------------------------------------
-
-
-def test_equal_files_are_one_without_a_word(place, mount):
-    a = pack_of(place, "a.lmdb", {"LICENSE": b"free", "cat/1": b"1"})
-    b = pack_of(place, "b.lmdb", {"LICENSE": b"free", "cat/2": b"2"})
-    mounted = mount(b, a)
-    assert sorted(os.listdir(mounted)) == ["LICENSE", "cat"]
-    assert "LICENSE" not in mounted.said
 
 
 # --- what is selected ---------------------------------------------------------------------------
@@ -223,38 +161,29 @@ def test_the_same_packs_mounted_again_use_that_mount(shards, mount, point):
     assert pack["files"] == 64
 
 
-def test_the_pack_that_is_damaged_is_named(place, mount):
-    a = pack_of(place, "a.lmdb", {"whole": b"w" * 9000})
-    b = pack_of(place, "b.lmdb", {"broken": b"b" * 9000})
-    b.chmod(0o644)
-    b.write_bytes(b.read_bytes().replace(b"b" * 9000, b"b" * 8999 + b"c"))
-    mounted = mount(b, a, "-f")
-    assert (mounted / "whole").read_bytes() == b"w" * 9000
-    with pytest.raises(OSError) as failed:
-        (mounted / "broken").read_bytes()
-    assert failed.value.errno == errno.EIO
-    mounted.close()
-    assert f"{b}: 'broken' at 0: checksum mismatch" in mounted.log()
-
-
-def test_only_files_of_a_pack_that_was_written_to_fail(place, mount):
+@pytest.mark.parametrize("how, said", [("damage", "'lost' at 0: checksum mismatch"),
+                                       ("write", "was written to while mounted")])
+def test_only_files_of_the_pack_that_is_at_fault_fail_and_it_is_named(place, mount, how, said):
     a = pack_of(place, "a.lmdb", {"whole": b"w" * 9000})
     b = pack_of(place, "b.lmdb", {"lost": b"b" * 9000})
-    mounted = mount(b, a, "-f")
     b.chmod(0o644)
-    with open(b, "ab") as file:
-        file.write(b"more")
+    if how == "damage":
+        b.write_bytes(b.read_bytes().replace(b"b" * 9000, b"b" * 8999 + b"c"))
+    mounted = mount(b, a, "-f")
+    if how == "write":
+        with open(b, "ab") as file:
+            file.write(b"more")
     assert (mounted / "whole").read_bytes() == b"w" * 9000
     with pytest.raises(OSError) as failed:
         (mounted / "lost").read_bytes()
     assert failed.value.errno == errno.EIO
     mounted.close()
-    assert f"{b}: was written to while mounted" in mounted.log()
+    assert f"{b}: {said}" in mounted.log()
 
 
 # --- the oracle ---------------------------------------------------------------------------------
 
-FILES = 4000
+FILES = 2000
 
 
 class Data(oracle.Data):
@@ -274,7 +203,6 @@ def data(session_dir):
 @oracle.needs_torch
 @pytest.mark.plain
 def test_the_order_of_training_is_found_in_eight_packs(data, mounted, start):
-    job = start(mounted / "train", "--workers=2", "--batch-size=16", "--seed=42", "--epochs=2")
-    for _ in range(2):
-        assert follow(mounted, [(job, Epoch(FILES))])["sampler"] == "RandomSampler under seed 42"
+    job = start(mounted / "train", "--workers=2", "--batch-size=16", "--seed=42")
+    assert follow(mounted, [(job, Epoch(FILES))])["sampler"] == "RandomSampler under seed 42"
     job.finish()

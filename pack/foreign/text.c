@@ -7,17 +7,6 @@ static bool text_is(struct foreign_text text, const char *other)
 	return text.data && text.len == strlen(other) && memcmp(text.data, other, text.len) == 0;
 }
 
-struct foreign_text foreign_text_name(struct foreign_text path)
-{
-	const char *slash = path.data ? memrchr(path.data, '/', path.len) : NULL;
-
-	if (slash) {
-		path.len -= (size_t)(slash + 1 - path.data);
-		path.data = slash + 1;
-	}
-	return path;
-}
-
 bool foreign_text_is_junk(struct foreign_text name, bool folder)
 {
 	if (!folder)

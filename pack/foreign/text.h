@@ -12,9 +12,6 @@ struct foreign_text {
 	size_t len;
 };
 
-/* What follows the last slash, or all of it. */
-struct foreign_text foreign_text_name(struct foreign_text path);
-
 /* Whether the name is of a folder, or of a file that loaders take for an image, that programs leave
  * behind, and nobody means as a class or an image: hidden folders, such as .ipynb_checkpoints,
  * those of macOS, NAS and filesystems; AppleDouble files (._x.jpg). */

@@ -75,18 +75,6 @@ TEST_OF(f, the_extents_of_an_alias_are_its_own_and_lie_where_its_file_does)
 	}
 }
 
-TEST_OF(f, an_alias_has_its_place_among_the_files_beside_it)
-{
-	struct dataset_extent x;
-	uint64_t copy;
-
-	build_and_open(f);
-	copy = dataset_first_extent(f->dataset, find(f, "b/copy"));
-	x = dataset_extent(f->dataset, dataset_first_extent(f->dataset, find(f, "b/large")));
-	assert_int_equal(x.file, copy + 1);
-	assert_int_equal(x.file_end, x.file + 3);
-}
-
 TEST_OF(f, what_is_known_of_an_image_holds_for_its_aliases)
 {
 	struct dataset_image image = {.kind = IMAGE_PNG, .width = 30, .height = 40};

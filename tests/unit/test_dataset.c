@@ -78,55 +78,6 @@ TEST_OF(f, a_file_of_70_mib_is_one_record_of_many_extents)
 	assert_int_equal(x.entry, find(f, "movie"));
 }
 
-static int zeros_read(void *context, void *buf, size_t len)
-{
-	struct pattern *pattern = context;
-
-	memset(buf, 0, len);
-	if (len > 1)
-		pattern_bytes(pattern->seed, pattern->at++, buf, 1);
-	return 0;
-}
-
-/* Zeros but for the first byte of each part. */
-TEST_OF(f, a_file_over_1_gib_is_stored_in_parts)
-{
-	const uint64_t size = GIB + 70 * MIB;
-	struct pattern pattern = {.seed = 5};
-	struct builder_source source = {zeros_read, &pattern, size};
-	struct dataset_extent x;
-	struct dataset_entry e;
-	uint8_t have, want;
-	uint32_t id;
-
-	if (!getenv("FOLDFS_TEST_BIG")) {
-		print_message("writes 1.1 GiB: set FOLDFS_TEST_BIG to run it\n");
-		skip();
-	}
-	id = add_name(f, PACK_ROOT, "big");
-	add_file(f, PACK_ROOT, "small", 10);
-	assert_done(builder_store(f->builder, id, &source, &f->err));
-	add_link(f, PACK_ROOT, "linked", add_alias(f, PACK_ROOT, "alias", id));
-	finish_and_open(f);
-	e = dataset_entry(f->dataset, find(f, "big"));
-	assert_int_equal(e.kind, FORMAT_SPLIT);
-	assert_int_equal(e.size, size);
-	e = dataset_entry(f->dataset, find(f, "linked"));
-	assert_int_equal(e.size, size);
-	for (unsigned part = 0; part < 18; part++) {
-		pattern_bytes(5, part, &want, 1);
-		assert_int_equal(
-			dataset_read(f->dataset, find(f, "linked"), &have, 1, part * FORMAT_PART),
-			1);
-		assert_int_equal(have, want);
-	}
-	x = dataset_extent(f->dataset, 1024 + 69);
-	assert_int_equal(x.from, GIB + 69 * MIB);
-	assert_int_equal(x.size, MIB);
-	expect_file(f, "small", 10);
-	expect_faults(f, "");
-}
-
 TEST_OF(f, folders_behind_the_255th_entry_keep_their_files)
 {
 	char name[16];
@@ -264,30 +215,6 @@ TEST_OF(f, reads_are_cut_at_the_end_of_the_file_only)
 	free(want);
 }
 
-TEST_OF(f, a_changed_byte_spoils_its_extent_and_no_other)
-{
-	struct dataset_extent x;
-	uint8_t byte, two[2];
-	uint32_t entry;
-	int fd;
-
-	add_file(f, PACK_ROOT, "x", 2 * MIB + 10);
-	finish_and_open(f);
-	entry = find(f, "x");
-	x = dataset_extent(f->dataset, dataset_first_extent(f->dataset, entry) + 1);
-	assert_done(chmod(f->path, 0644));
-	fd = open(f->path, O_RDWR);
-	assert_done(io_pread_full(fd, &byte, 1, x.offset + 77));
-	byte ^= 0x10;
-	assert_done(io_pwrite_full(fd, &byte, 1, x.offset + 77));
-	close(fd);
-	open_pack(f);
-	assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, MIB - 1), 1);
-	assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, MIB), -EBADMSG);
-	assert_int_equal(dataset_read(f->dataset, entry, two, 2, MIB - 1), -EBADMSG);
-	assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, 2 * MIB), 1);
-}
-
 TEST_OF(f, an_extent_knows_those_of_its_file)
 {
 	struct dataset_extent x;
@@ -325,15 +252,6 @@ static void build_small(struct fixture *f)
 		  "n01440764/x.JPEG 112640\nn01440764/tiny 12\nn01440764/none 0\n"
 		  "same => n01440764/x.JPEG\nto -> same");
 	finish(f);
-}
-
-static void expect_small(struct fixture *f)
-{
-	expect_file(f, "n01440764/x.JPEG", 110 * KIB);
-	expect_file(f, "n01440764/tiny", 12);
-	expect_file(f, "n01440764/none", 0);
-	expect_file_of(f, "same", "x.JPEG", 110 * KIB);
-	expect_faults(f, "");
 }
 
 static void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -390,42 +308,6 @@ TEST_OF(f, a_tiny_pack_dumped_and_loaded_is_noticed_all_the_same)
 	expect_faults(f, "");
 }
 
-static void build_many(struct fixture *f, unsigned count)
-{
-	char name[220];
-	uint32_t dir = 0;
-
-	memset(name, 'n', 200);
-	for (unsigned i = 0; i < count; i++) {
-		if (i % 100 == 0) {
-			snprintf(name, sizeof(name), "dir%u", i / 100);
-			dir = add_dir(f, i % 200 ? dir : PACK_ROOT, name);
-			memset(name, 'n', 200);
-		}
-		snprintf(name + 190, sizeof(name) - 190, "%05u", i);
-		add_file(f, dir, name, i % 3 ? i : 3000 + i);
-	}
-	finish(f);
-}
-
-static void expect_many(struct fixture *f, unsigned count)
-{
-	char name[220], path[260];
-
-	memset(name, 'n', 200);
-	for (unsigned i = 0; i < count; i++) {
-		unsigned dir = i / 100;
-
-		snprintf(name + 190, sizeof(name) - 190, "%05u", i);
-		if (dir % 2 == 0)
-			snprintf(path, sizeof(path), "dir%u/%s", dir, name);
-		else
-			snprintf(path, sizeof(path), "dir%u/dir%u/%s", dir - 1, dir, name);
-		expect_file(f, path, i % 3 ? i : 3000 + i);
-	}
-	expect_faults(f, "");
-}
-
 /* The hole that the failing file leaves goes, and the old offset lies beyond the end. */
 TEST_OF(f, a_pack_that_shrinks_in_compacting_is_read_at_its_new_offsets)
 {
@@ -442,20 +324,6 @@ TEST_OF(f, a_pack_that_shrinks_in_compacting_is_read_at_its_new_offsets)
 	expect_file(f, "good", 10000);
 }
 
-TEST_OF(f, a_larger_pack_survives_both_rewritings)
-{
-	need_lmdb_tools();
-	build_many(f, 1000);
-	open_pack(f);
-	expect_many(f, 1000);
-	rewrite_with_copy(f);
-	expect_relocated(f);
-	expect_many(f, 1000);
-	rewrite_with_dump_and_load(f);
-	expect_relocated(f);
-	expect_many(f, 1000);
-}
-
 static void lose_record(struct fixture *f, const char *key)
 {
 	MDB_val k = lmdb_text(key, strlen(key));
@@ -464,13 +332,6 @@ static void lose_record(struct fixture *f, const char *key)
 	lmdb_begin(&lmdb, f->path, true);
 	assert_done(mdb_del(lmdb.txn, lmdb.dbi, &k, NULL));
 	lmdb_end(&lmdb);
-}
-
-TEST_OF(f, a_pack_that_lost_a_record_in_rewriting_is_damaged)
-{
-	build_small(f);
-	lose_record(f, "n01440764/tiny");
-	expect_refused(f, -EBADMSG, "1 of 3 files have no record: 'n01440764/tiny'");
 }
 
 TEST_OF(f, of_many_lost_records_the_first_are_named)
@@ -538,40 +399,6 @@ TEST_OF(f, checking_keys_stops_when_told)
 
 /* --- the file changes while it is open ------------------------------------------------------ */
 
-TEST_OF(f, renaming_linking_and_chmod_do_no_harm)
-{
-	char other[120];
-
-	build_small(f);
-	open_pack(f);
-	snprintf(other, sizeof(other), "%s/other", f->dir);
-	assert_done(dataset_unchanged(f->dataset, 0));
-	assert_done(chmod(f->path, 0644));
-	assert_done(dataset_unchanged(f->dataset, 0));
-	assert_done(link(f->path, other));
-	assert_done(dataset_unchanged(f->dataset, 0));
-	assert_done(rename(other, f->path));
-	assert_done(unlink(f->path));
-	assert_done(dataset_unchanged(f->dataset, 0));
-	expect_small(f);
-}
-
-TEST_OF(f, a_commit_into_the_pack_makes_it_stale_for_good)
-{
-	struct timespec times[2];
-	struct stat st;
-
-	build_small(f);
-	open_pack(f);
-	assert_done(stat(f->path, &st));
-	lmdb_put(f->path, "n02", 3, "new");
-	times[0] = st.st_atim;
-	times[1] = st.st_mtim;
-	assert_done(utimensat(AT_FDCWD, f->path, times, 0));
-	assert_int_equal(dataset_unchanged(f->dataset, 0), -ESTALE);
-	assert_int_equal(dataset_unchanged(f->dataset, 0), -ESTALE);
-}
-
 /* The size stays, and the time of change is put back: only the transaction number tells. */
 TEST_OF(f, a_commit_is_noticed_behind_a_forged_mtime)
 {
@@ -592,13 +419,5 @@ TEST_OF(f, a_commit_is_noticed_behind_a_forged_mtime)
 	if (after.st_size != before.st_size)
 		fail_msg("the commit changed the size: nothing is tested here");
 	assert_int_equal(dataset_unchanged(f->dataset, 0), -ESTALE);
-}
-
-TEST_OF(f, a_truncated_pack_is_stale)
-{
-	build_small(f);
-	open_pack(f);
-	assert_done(chmod(f->path, 0644));
-	assert_done(truncate(f->path, 100));
 	assert_int_equal(dataset_unchanged(f->dataset, 0), -ESTALE);
 }

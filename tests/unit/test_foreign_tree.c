@@ -152,16 +152,6 @@ static void expect_tree(struct fixture *f, const char *expected)
 	assert_string_equal(all.data, expected);
 }
 
-static void expect_bytes(struct fixture *f, const char *path, const void *expected, size_t len)
-{
-	SCOPE_FREE char *bytes = malloc(len + 1);
-	uint32_t entry;
-
-	assert_int_equal(dataset_find(f->dataset, path, strlen(path), &entry), 0);
-	assert_int_equal(dataset_read(f->dataset, entry, bytes, len + 1, 0), len);
-	assert_memory_equal(bytes, expected, len);
-}
-
 FIXTURE(f, struct fixture, setup, teardown);
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -259,34 +249,6 @@ TEST_OF(f, two_files_of_one_path_are_refused)
 		close_source(f);
 		open_source(f);
 	}
-}
-
-/* A slash sorts before what may stand in a name. */
-TEST_OF(f, siblings_are_in_order)
-{
-	const struct foreign_file folder = {
-		.path = text("a"), .directory = true, .mode = 0700, .mtime = 5};
-	struct dataset_attr attr;
-	uint32_t entry;
-
-	add_path(f, 0, "a/z", 0, 1);
-	add_path(f, 1, "a-b", 0, 1);
-	add_path(f, 2, "a.c/d/e", 0, 1);
-	add_path(f, 3, "a/b/c", 0, 0);
-	add(f, &folder);
-	open_dataset(f);
-	expect_tree(f, "a/\na-b\na.c/\na/b/\na/z\na/b/c\na.c/d/\na.c/d/e\n");
-	assert_int_equal(dataset_find(f->dataset, "a", 1, &entry), 0);
-	assert_int_equal(dataset_attr(f->dataset, entry, &attr), 0);
-	assert_int_equal(attr.mode, 0700);
-}
-
-TEST_OF(f, a_text_may_be_empty)
-{
-	add_path(f, 0, "a", 5, 1000);
-	assert_int_equal(foreign_add_text(&f->tree, "nothing", "", 0, NULL), 0);
-	open_dataset(f);
-	expect_bytes(f, "nothing", "", 0);
 }
 
 /* --- the index file --------------------------------------------------------------------------- */

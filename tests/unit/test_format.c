@@ -193,6 +193,15 @@ TEST(image_kinds_have_names)
 	assert_string_equal(image_kind_name(UINT32_MAX), "-");
 }
 
+TEST(names_of_pictures_have_their_suffix)
+{
+	assert_true(image_is_named("a/b.seg.PNG", 11));
+	assert_true(image_is_named("jpeg", 4));
+	assert_false(image_is_named("a.jpgs", 6));
+	assert_false(image_is_named("a.", 2));
+	assert_false(image_is_named(NULL, 0));
+}
+
 TEST(an_unfinished_superblock_says_so_whatever_its_run)
 {
 	uint8_t run[FORMAT_RUN_BYTES], data[FORMAT_SUPER_BYTES];

@@ -414,20 +414,6 @@ TEST_OF(f, widths_are_the_narrowest)
 /* --- files that are no packs --------------------------------------------------------------------
  */
 
-TEST_OF(f, a_pack_cut_by_one_byte_is_truncated)
-{
-	char sentence[80];
-	struct stat st;
-
-	build_tree(f);
-	assert_done(chmod(f->path, 0644));
-	assert_done(stat(f->path, &st));
-	assert_done(truncate(f->path, st.st_size - 1));
-	snprintf(sentence, sizeof(sentence), "truncated: %lld bytes, %lld expected",
-		 (long long)st.st_size - 1, (long long)st.st_size);
-	expect_refused(f, -EBADMSG, sentence);
-}
-
 TEST_OF(f, files_that_are_no_lmdb_are_named_so)
 {
 	int fd;

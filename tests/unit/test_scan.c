@@ -196,28 +196,6 @@ TEST_OF(f, the_order_does_not_depend_on_the_order_of_creation)
 	expect(f, expected.data);
 }
 
-TEST_OF(f, sizes_modes_and_times_are_kept)
-{
-	const struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = -86400, .tv_nsec = 999999999}};
-	struct pack_entry entry;
-
-	make(f, "x=4711 y=1");
-	assert_done(fchmodat(f->root, "x", 01640, 0));
-	assert_done(utimensat(f->root, "x", times, 0));
-	expect(f, "x=4711 y=1 ");
-	entry = builder_entry(f->builder, 1);
-	assert_int_equal(entry.mode, 01640);
-	assert_int_equal(date_of(entry.mtime), -86400 * INT64_C(1000000000) + 999999999);
-	assert_int_equal(f->counts.files, 2);
-	assert_int_equal(f->counts.bytes, 4712);
-}
-
-TEST_OF(f, links_are_noted_and_not_followed)
-{
-	make(f, "d/ d/x inside->d outside->/ broken->nowhere");
-	expect(f, "broken->nowhere d/ d/x inside->d outside->/ ");
-}
-
 TEST_OF(f, a_second_name_is_a_hard_link_to_the_first_in_order)
 {
 	make(f, "d/ z=5 d/y==z e==z");

@@ -146,13 +146,6 @@ TEST_OF(w, test_what_is_wanted_as_a_whole_is_streamed_at_once)
 	assert_int_equal(w->fake.bytes, SIZE);
 }
 
-TEST_OF(w, test_a_record_may_lie_in_many_windows)
-{
-	for (uint64_t at = 0; at + 12 * MIB < SIZE; at += 5 * MIB)
-		get(w, at, 12 * MIB);
-	assert_true(w->fake.bytes <= SIZE + 16 * MIB);
-}
-
 TEST_OF(w, test_windows_that_are_jumped_over_are_dropped)
 {
 	for (uint64_t at = 0; at + 600 < SIZE; at += at < 20 * MIB ? 100 * KIB : 7 * MIB)
@@ -170,13 +163,6 @@ TEST_OF(w, test_a_jump_ends_a_stream)
 	get(w, 70 * MIB, 100);
 	assert_int_equal(asked_count(&w->fake), 0);
 	assert_true(w->fake.bytes - before <= 64 * KIB);
-}
-
-TEST_OF(w, test_a_few_bytes_far_apart_bring_little)
-{
-	for (uint64_t at = 0; at < SIZE; at += 8 * MIB)
-		get(w, at, 600);
-	assert_true(w->fake.bytes <= 10 * 64 * KIB);
 }
 
 TEST_OF(w, test_a_stream_may_be_left_for_what_was_announced)
@@ -223,15 +209,6 @@ TEST_OF(w, test_what_was_announced_is_all_that_is_read)
 		get(w, at + 100, 400);
 	assert_true(w->fake.waits <= 1);
 	assert_true(w->fake.bytes < SIZE / 100);
-	assert_int_equal(asked_count(&w->fake), 0);
-}
-
-TEST_OF(w, test_pieces_close_together_are_one)
-{
-	announce(w, 4 * KIB, 500);
-	assert_true(asked_count(&w->fake) < SIZE / MIB + 2);
-	for (uint64_t at = 0; at + 500 < SIZE; at += 4 * KIB)
-		get(w, at, 500);
 	assert_int_equal(asked_count(&w->fake), 0);
 }
 

@@ -1,17 +1,15 @@
 """Images with labels as each format has them: what the tests of labels and of sets share."""
 
 import gzip
-import io
 import os
 import pickle
-import tarfile
 import zipfile
 import zlib
 
 import pytest
 
 import trees
-from foreign import make_lmdb
+from foreign import make_lmdb, write_tar
 from formats import caffe, ffcv, parquet, recordio, tfrecord, zarr
 
 JPEG = b"\xff\xd8\xff\xe0"
@@ -100,12 +98,8 @@ def write_ffcv(place, samples, names):
 
 
 def shard(path, samples):
-    with tarfile.open(path, "w") as out:
-        for data, label in samples:
-            for suffix, content in (("jpg", data), ("cls", str(label).encode())):
-                info = tarfile.TarInfo(f"{number(data):06}.{suffix}")
-                info.size = len(content)
-                out.addfile(info, io.BytesIO(content))
+    write_tar(path, {f"{number(data):06}.{suffix}": content for data, label in samples
+                     for suffix, content in (("jpg", data), ("cls", str(label).encode()))})
     return path
 
 

@@ -1,7 +1,6 @@
 """Packs of other releases and machines: an earlier release's are read, and what a later one may add
 is passed over; those with large pages are read, and none are made."""
 
-import ctypes
 import json
 import lzma
 import os
@@ -9,15 +8,11 @@ import struct
 
 import pytest
 
+from fields import SECTION_BYTES, SUPER_SECTIONS, Fields
 from foldfs import FOLDPACK, MIB, ROOT, needs, pack as pack_folder, run
 from trees import content, files, write
 
 lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
-
-
-xxhash = ctypes.CDLL("libxxhash.so.0")  # foldpack itself does not start without it
-xxhash.XXH3_64bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
-xxhash.XXH3_64bits.restype = ctypes.c_uint64
 
 
 def read_everywhere(pack, source, mount):
@@ -124,30 +119,14 @@ def test_reserved_keys_of_later_releases_are_passed_over(keys, hostile, place, m
     read_everywhere(copy(pack, place / "later.lmdb", more=more), source, mount)
 
 
-def change_super(pack, change):
-    """Has change(top, data) edit the superblock, and the file, whose sums are right again then."""
-    data = bytearray(pack.read_bytes())
-    at = data.index(b"foldfs\r\n")
-    top = data[at:at + 4096]
-    change(top, data)
-    top[4088:] = struct.pack("<Q", xxhash.XXH3_64bits(bytes(top), 4088))
-    data[at:at + 4096] = top
-    pack.chmod(0o644)
-    pack.write_bytes(data)
-
-
 def test_kinds_of_images_of_later_releases_are_unknown(images, place, mount):
     source, _ = images
     pack = pack_folder(source, place / "later.lmdb")
-
-    def change(top, data):
-        offset, size = struct.unpack_from("<QQ", top, 152 + 40 * 11)
-        kinds = data[offset:offset + size]
-        data[offset:offset + size] = bytes(255 if kind == 2 else kind for kind in kinds)
-        summed = xxhash.XXH3_64bits(bytes(data[offset:offset + size]), size)
-        struct.pack_into("<Q", top, 152 + 40 * 11 + 24, summed)
-
-    change_super(pack, change)
+    pack.chmod(0o644)
+    fields = Fields(pack, sealed=True)
+    for row in range(fields["super.entries"]):
+        if fields[f"image[{row}]"] == 2:
+            fields[f"image[{row}]"] = 255
     read_everywhere(pack, source, mount)
     listed = [json.loads(line) for line in run(FOLDPACK, "list", "--json", pack).out.splitlines()]
     kinds = {entry["path"].rpartition(".")[2]: entry["kind"] for entry in listed
@@ -159,13 +138,12 @@ def test_kinds_of_images_of_later_releases_are_unknown(images, place, mount):
 def test_sections_and_compatible_features_of_later_releases_are_passed_over(images, place, mount):
     source, _ = images
     pack = pack_folder(source, place / "later.lmdb")
-
-    def change(top, _):
-        struct.pack_into("<I", top, 12, 97)
-        struct.pack_into("<Q", top, 16, 2**64 - 1)
-        top[152 + 40 * 15:152 + 40 * 97] = b"later release"[:10] * (40 * 82 // 10)
-
-    change_super(pack, change)
+    pack.chmod(0o644)
+    fields = Fields(pack, sealed=True)
+    behind = fields.super + SUPER_SECTIONS + SECTION_BYTES * 15
+    fields.data[behind:behind + SECTION_BYTES * 82] = b"laterone" * 5 * 82
+    fields["super.sections"] = 97
+    fields["super.compat"] = 2**64 - 1
     read_everywhere(pack, source, mount)
 
 

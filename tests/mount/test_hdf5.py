@@ -6,7 +6,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 
@@ -63,14 +62,6 @@ def test_kinds_of_images_are_those_of_foldpack():
 
 def suffix(data):
     return ".png" if data.startswith(PNG) else ".jpg"
-
-
-def test_rows_of_bytes_with_labels(source, place):
-    rows = images(50)
-    add_rows(source, rows)
-    source["labels"] = np.arange(50) % 7
-    assert packed(source, place) == {
-        f"{number % 7:04}/{number:08}{suffix(row)}": row for number, row in enumerate(rows)}
 
 
 def test_rows_with_names_classes_and_splits(source, place):
@@ -154,15 +145,6 @@ def test_rows_that_the_file_cannot_have_take_no_memory(source, place):
     assert memory < 300 << 20
 
 
-def test_a_label_without_a_class_is_refused(source, place):
-    add_rows(source, images(3))
-    source["labels"] = [0, 1, 2]
-    (place / "classes").write_text("cat\ndog\n")
-    said = refused(source, place, f"--classes={place}/classes")
-    assert "record 2: its label is 2, and" in said and "classes ends with label 1" in said
-    assert "no-such" in refused(source, place, f"--classes={place}/no-such")
-
-
 def test_names_with_a_nul_are_none(source, place):
     """They ended there, so that files had one path."""
     add_rows(source, images(2))
@@ -170,24 +152,6 @@ def test_names_with_a_nul_are_none(source, place):
     said = said_of(source, place)
     assert "has no name for each of the 2 rows; left out" in said
     assert run(FOLDPACK, "list", "-q", place / "x.lmdb").out.count("images/0000000") == 2
-
-
-def test_a_time_before_1970(source, place):
-    add_rows(source, images(1))
-    source.close()
-    for time_ns in (-1, -1500000000, -2000000000):
-        os.utime(place / "x.h5", ns=(time_ns, time_ns))
-        run(FOLDPACK, "create", "-q", "--force", "--check=off", place / "x.h5", place / "x.lmdb")
-        run(FOLDPACK, "extract", "-q", place / "x.lmdb", place / "out")
-        assert os.stat(place / "out/images/00000000.png").st_mtime_ns == time_ns
-        shutil.rmtree(place / "out")
-
-
-def test_paths_that_lead_out_are_bad(source, place):
-    add_rows(source, images(2))
-    source["names"] = ["../../escaped.jpg", "fine.jpg"]
-    assert list(packed(source, place, "--on-bad=skip", status=4)) == ["fine.jpg"]
-    assert not (place / "escaped.jpg").exists()
 
 
 def bytes_of(path, seed):
@@ -224,28 +188,16 @@ def test_damaged_files_are_refused_and_crash_nothing(source, place):
     source["labels"] = np.arange(40)
     source.close()
     data = (place / "x.h5").read_bytes()
-    for step in range(12):
+    for step in range(6):
         bad = bytearray(data)
-        if step < 6:
-            bad = bad[:len(data) * step // 6]
+        if step < 3:
+            bad = bad[:len(data) * step // 3]
         else:
-            at = len(data) * (step - 6) // 6
+            at = len(data) * (step - 3) // 3
             bad[at:at + 64] = trees.noise(step, 64)
         (place / "bad.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(bad[8:]))
         done = run(FOLDPACK, "create", "--force", place / "bad.h5", place / "bad", status=None)
         assert done.returncode in (0, 1, 3), done.err
-
-
-def test_one_that_is_interrupted_leaves_nothing(source, place):
-    add_rows(source, [JPEG + trees.noise(number, 300000) for number in range(100)])
-    source.close()
-    (place / "out").mkdir()
-    with subprocess.Popen([FOLDPACK, "create", place / "x.h5", place / "out/x"],
-                          stderr=subprocess.PIPE) as process:
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=foldfs.PATIENCE)
-        assert process.returncode in (0, -signal.SIGINT)
-    assert os.listdir(place / "out") in ([], ["x"])
 
 
 # --- labels ----------------------------------------------------------------------------------
@@ -401,14 +353,6 @@ def test_names_are_utf_8_in_any_locale(source, place):
     assert (place / "out/é/日.jpg").read_bytes() == data
 
 
-def test_where_python_is_missing_the_way_out_is_said(source, place):
-    source.close()
-    said = run(FOLDPACK, "create", place / "x.h5", place / "x", status=1,
-               env={**os.environ, "FOLDFS_PYTHON": "no-such-python"}).err
-    assert ("Python, which reads it, does not start: no-such-python: No such file or directory; "
-            "install python3, or let FOLDFS_PYTHON name one") in said
-
-
 def test_what_lies_in_the_working_folder_is_not_loaded(source, place):
     add_rows(source, images(2))
     source.close()
@@ -445,9 +389,7 @@ def test_a_script_ends_with_foldpack(source, place):
     with subprocess.Popen([FOLDPACK, "create", place / "x.h5", place / "x"],
                           stderr=subprocess.DEVNULL,
                           env={**os.environ, "FOLDFS_PYTHON": str(place / "python")}) as process:
-        end = time.monotonic() + foldfs.PATIENCE
-        while not (place / "id").exists() or not (place / "id").read_text().strip():
-            assert time.monotonic() < end
+        foldfs.wait_until(lambda: (place / "id").exists() and (place / "id").read_text().strip())
         process.kill()
     (place / "go").touch()
     # Orphans are children of this process.

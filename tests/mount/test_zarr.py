@@ -394,11 +394,6 @@ def test_labels_of_over_four_digits(source):
     assert sorted(packed(source)) == ["00000/00000000.png", "10000/00000001.JPEG"]
 
 
-def test_options_of_folders_are_refused(source):
-    zarr.images(source / "images", "2", files(2))
-    assert "'--order' is for folders only" in create(source, "--order=shuffle:1", status=2).err
-
-
 def said_of_change(source, name, old, new, place):
     """What create says where the file of this name changes behind its first 2 MiB."""
     with Changing(old, place / "gate", 2 * MIB, new) as gate:

@@ -72,11 +72,10 @@ def test_forms_of_loaders(read, protocol):
         assert read(pickle.dumps(value, protocol)) == (IMAGE, 7), form
 
 
-@pytest.mark.parametrize("era", ["0.14", "0.15", "1.0"])
-def test_forms_of_arrow(read, era):
+def test_forms_of_arrow(read):
     labels = [arrow.Ndarray((7).to_bytes(width, "little"), (1,), width) for width in (1, 4, 8)]
     for value in [(IMAGE, 7), [arrow.Ndarray(IMAGE), 7], *(((IMAGE,), label) for label in labels)]:
-        assert read(arrow.serialize(value, era)) == (IMAGE, 7)
+        assert read(arrow.serialize(value)) == (IMAGE, 7)
 
 
 def tensor(kind, code):

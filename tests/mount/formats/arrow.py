@@ -1,9 +1,6 @@
-"""What pyarrow.serialize() wrote, by the layout of arrow/python/serialize.cc and the flatbuffers of
-Arrow (format/Message.fbs, Schema.fbs, Tensor.fbs): pyarrow has removed it, and Debian never had it.
-
-Three eras: "0.14" (tuples in structs, unions with a validity buffer, messages that begin with their
-size), "0.15" (messages that begin with 0xffffffff, other counts) and "1.0" (each union begins with
-a child of nulls, and has no validity). What older ones wrote is in arrow_samples.py."""
+"""What pyarrow.serialize() wrote since 1.0, by the layout of arrow/python/serialize.cc and the
+flatbuffers of Arrow (format/Message.fbs, Schema.fbs, Tensor.fbs): pyarrow has removed it, and Debian
+never had it. What others wrote is in arrow_samples.py."""
 
 import struct
 
@@ -11,7 +8,7 @@ from .flatbuffer import Table, Text, Vector, dumps
 
 NULL, INT, BINARY, LIST, STRUCT, UNION = 1, 2, 4, 12, 13, 14
 SCHEMA, RECORDS, TENSOR = 1, 3, 4
-NUMBERS = {"int": "2", "bytes": "4", "list": "9", "tuple": "11", "ndarray": "14"}
+NUMBERS = {int: "2", bytes: "4", list: "9", tuple: "11"}
 
 
 class Ndarray:
@@ -22,38 +19,32 @@ class Ndarray:
         self.width = width
 
 
+NUMBERS[Ndarray] = "14"
+
+
 class Batch:
     """The columns of a record batch: fields, nodes and buffers, each parent before its children."""
 
-    def __init__(self, era, align):
-        self.era, self.align = era, align
+    def __init__(self):
         self.nodes, self.buffers, self.body, self.arrays = [], [], b"", []
 
-    def node(self, length):
+    def node(self, length, *buffers):
         self.nodes.append((length, 0))
-
-    def buffer(self, data):
-        self.buffers.append((len(self.body), len(data)))
-        self.body += data + bytes(-len(data) % self.align)
+        for data in buffers:
+            self.buffers.append((len(self.body), len(data)))
+            self.body += data + bytes(-len(data) % 64)
 
     def union(self, values, name):
-        modern = self.era == "1.0"
-        groups, ids, places = [("null", [])] if modern else [], [], []
+        """Its first child is of nulls."""
+        groups, ids, places = {None: []}, [], []
         for value in values:
-            kind = {int: "int", bytes: "bytes", list: "list", tuple: "tuple",
-                    Ndarray: "ndarray"}[type(value)]
-            index = next((i for i, group in enumerate(groups) if group[0] == kind), len(groups))
-            if index == len(groups):
-                groups.append((kind, []))
-            ids.append(index)
-            places.append(len(groups[index][1]))
-            groups[index][1].append(value)
-        self.node(len(values))
-        if not modern:
-            self.buffer(b"")
-        self.buffer(struct.pack(f"<{len(ids)}b", *ids))
-        self.buffer(struct.pack(f"<{len(places)}i", *places))
-        children = [self.child(*group) for group in groups]
+            group = groups.setdefault(type(value), [])
+            ids.append(list(groups).index(type(value)))
+            places.append(len(group))
+            group.append(value)
+        self.node(len(values), struct.pack(f"<{len(ids)}b", *ids),
+                  struct.pack(f"<{len(places)}i", *places))
+        children = [self.child(*group) for group in groups.items()]
         kind = Table(("h", 1), Vector([(i,) for i in range(len(groups))], "i"))
         return self.field(name, UNION, kind, children)
 
@@ -61,57 +52,37 @@ class Batch:
         return Table(Text(name), ("B", 1), ("B", number), kind, None, Vector(list(children)))
 
     def child(self, kind, values):
-        name = NUMBERS.get(kind, "0") if self.era == "1.0" else kind if kind in (
-            "tuple", "list", "ndarray") else ""
-        if kind == "null":
+        if kind is None:
             self.node(0)
             return self.field("0", NULL, Table())
-        if kind == "bytes":
-            return self.binary(name, values)
-        if kind in ("int", "ndarray"):
-            return self.ints(name, kind, values)
-        if self.era == "1.0":
-            return self.lists(name, values)
-        self.node(len(values))
-        self.buffer(b"")
-        return self.field("", STRUCT, Table(), [self.lists(name, values)])
-
-    def lists(self, name, values):
+        if kind in (int, Ndarray):
+            return self.ints(kind, values)
         ends = [sum(len(value) for value in values[:i]) for i in range(len(values) + 1)]
-        self.node(len(values))
-        self.buffer(b"")
-        self.buffer(struct.pack(f"<{len(ends)}i", *ends))
+        ends = struct.pack(f"<{len(ends)}i", *ends)
+        if kind is bytes:
+            self.node(len(values), b"", ends, b"".join(values))
+            return self.field(NUMBERS[kind], BINARY, Table())
+        self.node(len(values), b"", ends)
         items = self.union([item for value in values for item in value], "item")
-        return self.field(name, LIST, Table(), [items])
+        return self.field(NUMBERS[kind], LIST, Table(), [items])
 
-    def binary(self, name, values):
-        ends = [sum(len(value) for value in values[:i]) for i in range(len(values) + 1)]
-        self.node(len(values))
-        self.buffer(b"")
-        self.buffer(struct.pack(f"<{len(ends)}i", *ends))
-        self.buffer(b"".join(values))
-        return self.field(name, BINARY, Table())
-
-    def ints(self, name, kind, values):
-        bits, form = (32, "i") if kind == "ndarray" else (64, "q")
-        if kind == "ndarray":
+    def ints(self, kind, values):
+        bits, form = (32, "i") if kind is Ndarray else (64, "q")
+        if kind is Ndarray:
             self.arrays += values
             values = range(len(self.arrays) - len(values), len(self.arrays))
-        self.node(len(values))
-        self.buffer(b"")
-        self.buffer(struct.pack(f"<{len(values)}{form}", *values))
-        return self.field(name, INT, Table(("i", bits), ("B", 1)))
+        self.node(len(values), b"", struct.pack(f"<{len(values)}{form}", *values))
+        return self.field(NUMBERS[kind], INT, Table(("i", bits), ("B", 1)))
 
 
-def message(era, kind, header, body=b"", at=0, align=8):
+def message(kind, header, body=b"", at=0, align=8):
     """`at`: where it begins. What it has before its body ends at a multiple of `align`."""
-    metadata = dumps(Table(("h", 4 if era == "1.0" else 3), ("B", kind), header, ("q", len(body))))
-    prefix = b"" if era == "0.14" else b"\xff\xff\xff\xff"
-    metadata += bytes(-(at + len(prefix) + 4 + len(metadata)) % align)
-    return prefix + struct.pack("<i", len(metadata)) + metadata + body
+    metadata = dumps(Table(("h", 4), ("B", kind), header, ("q", len(body))))
+    metadata += bytes(-(at + 8 + len(metadata)) % align)
+    return b"\xff\xff\xff\xff" + struct.pack("<i", len(metadata)) + metadata + body
 
 
-def tensor(era, array, at):
+def tensor(array, at):
     strides = [array.width or 1]
     for size in reversed(array.shape[1:]):
         strides.insert(0, strides[0] * size)
@@ -119,20 +90,19 @@ def tensor(era, array, at):
     header = Table(("B", INT), Table(("i", 8 * (array.width or 1)), ("B", array.width > 0)),
                    shape,
                    Vector([(stride,) for stride in strides], "q"), ("qq", 0, len(array.data)))
-    return message(era, TENSOR, header, array.data, at, 64)
+    return message(TENSOR, header, array.data, at, 64)
 
 
-def serialize(value, era="1.0", align=None):
+def serialize(value):
     """pyarrow.serialize(value).to_buffer()"""
-    batch = Batch(era, align or (8 if era == "0.14" else 64))
+    batch = Batch()
     schema = Table(("h", 0), Vector([batch.union([value], "list")]))
     records = Table(("q", 1), Vector(batch.nodes, "qq"), Vector(batch.buffers, "qq"))
-    counts = (0, len(batch.arrays), 0, 0) if era == "0.14" else (0, 0, len(batch.arrays), 0)
-    out = struct.pack("<4i", *counts) + message(era, SCHEMA, schema)
-    out += message(era, RECORDS, records, batch.body, len(out))
-    out += bytes(4) if era == "0.14" else b"\xff\xff\xff\xff" + bytes(4)
+    out = struct.pack("<4i", 0, 0, len(batch.arrays), 0) + message(SCHEMA, schema)
+    out += message(RECORDS, records, batch.body, len(out))
+    out += b"\xff\xff\xff\xff" + bytes(4)
     out += bytes(-len(out) % 64)
     for array in batch.arrays:
-        out += tensor(era, array, len(out))
+        out += tensor(array, len(out))
         out += bytes(-len(out) % 64)
     return out

@@ -64,14 +64,14 @@ def batch(rows, wide, codec):
                          *(label or 0 for *_, label in rows)))
     packed = [Table(("b", codec), ("b", 0))] if codec is not None else []
     header = Table(("q", len(rows)), Vector(body.nodes, "qq"), Vector(body.buffers, "qq"), *packed)
-    return message("1.0", RECORDS, header, bytes(body.data))
+    return message(RECORDS, header, bytes(body.data))
 
 
 def dictionary(values, more):
     body = Body()
     body.texts(values, False)
     header = Table(("q", len(values)), Vector(body.nodes, "qq"), Vector(body.buffers, "qq"))
-    return message("1.0", DICTIONARY, Table(("q", 7), header, ("B", more)), bytes(body.data))
+    return message(DICTIONARY, Table(("q", 7), header, ("B", more)), bytes(body.data))
 
 
 def write(path, rows, names=None, group=1000, file=False, wide=False, codec=None, end=END,
@@ -79,7 +79,7 @@ def write(path, rows, names=None, group=1000, file=False, wide=False, codec=None
     """Rows are (bytes or None, path or None, label or None). coded: labels are numbers of a
     dictionary of these texts, of which each batch brings one more."""
     out = bytearray(MAGIC + b"\0\0" if file else b"")
-    out += message("1.0", SCHEMA, schema(names, wide, coded, signed))
+    out += message(SCHEMA, schema(names, wide, coded, signed))
     for at in range(0, len(rows), group):
         if at // group < len(coded):
             out += dictionary(coded[at // group:at // group + 1], at > 0)

@@ -21,15 +21,15 @@ FILE, FOLDER, LINK, NAME = (tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, t
 # --- tars -------------------------------------------------------------------------------------
 
 
-def tar(path, *members, format=tarfile.GNU_FORMAT, end=b"", **settings):
+def tar(path, *members, format=tarfile.GNU_FORMAT, mode="w", when=WHEN, end=b"", **settings):
     """A tar of (name, kind, content or target) and of (name, content), with more attributes behind
     these; and bytes behind its end."""
-    with tarfile.open(path, "w", format=format, **settings) as out:
+    with tarfile.open(path, mode, format=format, **settings) as out:
         for name, *rest in members:
             more = rest.pop() if isinstance(rest[-1], dict) else {}
             kind, what = rest if len(rest) == 2 else (FILE, rest[0])
             info = tarfile.TarInfo(name)
-            info.type, info.mtime, info.mode = kind, WHEN, 0o755 if kind == FOLDER else 0o644
+            info.type, info.mtime, info.mode = kind, when, 0o755 if kind == FOLDER else 0o644
             if isinstance(what, bytes):
                 info.size = len(what)
             else:

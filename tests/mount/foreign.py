@@ -1,10 +1,10 @@
 """What the tests of foreign formats share: LMDBs of given records, and what a mount shows."""
 
-import io
 import os
 import tarfile
 import zipfile
 
+import archives
 import trees
 from foldfs import FOLDFS, FOLDPACK, run
 from formats import parquet
@@ -36,11 +36,7 @@ def write_lmdb(path, files):
 
 
 def write_tar(path, files):
-    with tarfile.open(path, "w") as tar:
-        for name, data in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            tar.addfile(member, io.BytesIO(data))
+    archives.tar(path, *files.items(), format=tarfile.PAX_FORMAT)
 
 
 def write_zip(path, files):

@@ -20,14 +20,6 @@ from server import Server
 MOMENT = 1_500_000_000
 
 
-def add(tar, name, content, **attributes):
-    info = tarfile.TarInfo(name)
-    info.size, info.mtime = len(content), MOMENT
-    for key, value in attributes.items():
-        setattr(info, key, value)
-    tar.addfile(info, io.BytesIO(content))
-
-
 def refusal(path, point, *options):
     done = run(FOLDFS, *options, path, point, status=None)
     assert done.returncode != 0
@@ -142,8 +134,7 @@ def test_an_index_that_another_user_laid_in_a_cache_is_not_read(owner, known, pl
 
 @pytest.mark.parametrize("mode, name", [("w:gz", "gzip"), ("w:xz", "xz"), ("w:bz2", "bzip2")])
 def test_a_compressed_tar_is_refused_with_the_way_out(mode, name, place, point):
-    with tarfile.open(place / "x.tar.z", mode) as tar:
-        add(tar, "a.jpg", b"x")
+    archives.tar(place / "x.tar.z", ("a.jpg", b"x"), mode=mode)
     said = refusal(place / "x.tar.z", point)
     assert f"compressed with {name}" in said and "foldpack create" in said
 
@@ -154,15 +145,11 @@ def test_a_compressed_tar_is_refused_with_the_way_out(mode, name, place, point):
 def make_shards(place, count, images):
     """Images are (name, label, content), and go round the shards, as WebDataset's writer has it:
     members of a sample by suffix."""
-    tars = [tarfile.open(place / f"train-{n:06}.tar", "w", format=tarfile.USTAR_FORMAT)
-            for n in range(count)]
-    for number, (name, label, content) in enumerate(images):
-        tar = tars[number % count]
-        add(tar, f"{name}.cls", str(label).encode())
-        add(tar, f"{name}.jpg", content)
-        add(tar, f"{name}.json", b"{}")
-    for tar in tars:
-        tar.close()
+    for n in range(count):
+        archives.tar(place / f"train-{n:06}.tar", *(
+            (f"{name}.{suffix}", data) for name, label, content in images[n::count]
+            for suffix, data in (("cls", str(label).encode()), ("jpg", content), ("json", b"{}"))),
+            format=tarfile.USTAR_FORMAT)
     return place / f"train-{{000000..{count - 1:06}}}.tar"
 
 
@@ -185,10 +172,7 @@ def test_shards_are_one_folder_of_classes(place, mount):
 
 
 def test_a_member_without_a_name_is_left_out(place, mount):
-    with tarfile.open(place / "x.tar", "w", format=tarfile.USTAR_FORMAT) as tar:
-        add(tar, "", b"nothing")
-        add(tar, "a.jpg", b"jpeg")
-        add(tar, "a.cls", b"3")
+    archives.tar(place / "x.tar", ("", b"nothing"), ("a.jpg", b"jpeg"), ("a.cls", b"3"))
     mounted = mount(place / "x.tar", "--layout=classes")
     assert trees.files(mounted) == [b"0003/a.jpg"]
 
@@ -231,11 +215,10 @@ def test_zeros_that_writers_of_tars_leave_are_no_cut(place, mount):
 @pytest.mark.parametrize("layout", ["--layout=classes", "--layout=tree"])
 def test_a_shard_that_a_crash_cut_and_filled_up_with_zeros_is_told(layout, place, mount):
     """Wherever the bytes of a file end early: one that becomes no shorter than it was."""
-    shard = place / "whole"
-    with tarfile.open(shard, "w", format=tarfile.USTAR_FORMAT) as tar:
-        for number in range(12):
-            add(tar, f"{number}.jpg", jpeg(number, 5000 + 700 * number))
-            add(tar, f"{number}.cls", b"%d" % (number % 3))
+    shard = archives.tar(place / "whole", *(
+        member for number in range(12)
+        for member in ((f"{number}.jpg", jpeg(number, 5000 + 700 * number)),
+                       (f"{number}.cls", b"%d" % (number % 3)))))
     with tarfile.open(shard) as tar:
         parts = [(one.offset_data, one.offset_data + one.size - 16) for one in tar]
     whole, told = shard.read_bytes(), 0
@@ -251,9 +234,8 @@ def test_a_shard_that_a_crash_cut_and_filled_up_with_zeros_is_told(layout, place
 def test_more_zeros_than_any_record_has_are_told(place, mount):
     """Where a crash cut it between two members. Of two tars one after the other, each counts."""
     def tar_of(blocks, name):
-        with tarfile.open(place / "tar", "w", format=tarfile.USTAR_FORMAT) as tar:
-            add(tar, name, jpeg(1, 60_000))
-        data = (place / "tar").read_bytes().rstrip(b"\0")
+        path = archives.tar(place / "tar", (name, jpeg(1, 60_000)))
+        data = path.read_bytes().rstrip(b"\0")
         return data.ljust(512 * blocks, b"\0")
 
     (place / "x-1.tar").write_bytes(tar_of(2063, "a/1.jpg"))

@@ -221,63 +221,21 @@ static uint64_t some_value(struct damaging *d, uint64_t now)
 	}
 }
 
-static void set_field(struct damaging *d, const char *name, uint64_t at, unsigned width)
+/* A number of a page: of its header and pointers, where LMDB keeps its tree, or of its nodes. */
+static void set_number(struct damaging *d)
 {
+	uint64_t page = draw(d) % (d->size / PAGE) * PAGE;
+	uint64_t at = page + draw(d) % (draw(d) % 2 ? 80 : PAGE / 2 - 4) * 2;
+	unsigned width = 1u << draw(d) % 4;
 	uint8_t bytes[8] = {0};
 	uint64_t value;
 
 	memcpy(bytes, d->good + at, width);
 	value = some_value(d, le_get64(bytes));
-	describe(d, "%s at %llu: %llu", name, (unsigned long long)at, (unsigned long long)value);
+	describe(d, "%u bytes at %llu: %llu", width, (unsigned long long)at,
+		 (unsigned long long)value);
 	put_le(bytes, width, value);
 	change(d, 0, at, bytes, width);
-}
-
-/* As lmdb.h and mdb.c have them. */
-static void set_field_of_page(struct damaging *d)
-{
-	static const struct {
-		const char *name;
-		unsigned offset, width;
-	} fields[] = {
-		{"pgno", 0, 8},	     {"pad", 8, 2},	    {"flags", 10, 2},
-		{"lower", 12, 2},    {"upper", 14, 2},	    {"pages", 12, 4},
-		{"magic", 16, 4},    {"version", 20, 4},    {"mapsize", 32, 8},
-		{"psize", 40, 4},    {"main.flags", 92, 2}, {"depth", 94, 2},
-		{"branch", 96, 8},   {"leaf", 104, 8},	    {"overflow", 112, 8},
-		{"entries", 120, 8}, {"root", 128, 8},	    {"last page", 136, 8},
-		{"txnid", 144, 8},
-	};
-	size_t i = draw(d) % (sizeof(fields) / sizeof(*fields));
-	uint64_t page = i < 6 ? draw(d) % (d->size / PAGE) : draw(d) % 2;
-
-	set_field(d, fields[i].name, page * PAGE + fields[i].offset, fields[i].width);
-}
-
-/* Of a page that may have nodes: a branch or a leaf. */
-static void set_field_of_node(struct damaging *d)
-{
-	static const struct {
-		const char *name;
-		unsigned offset, width;
-	} fields[] = {{"node.lo", 0, 2},    {"node.hi", 2, 2},	      {"node.flags", 4, 2},
-		      {"node.ksize", 6, 2}, {"node.overflow", 20, 8}, {"node.key", 8, 1}};
-	size_t i = draw(d) % (sizeof(fields) / sizeof(*fields));
-	uint64_t page = 0, at, count;
-
-	do {
-		page = 2 + draw(d) % (d->size / PAGE - 2);
-	} while (le_get16(d->good + page * PAGE + 10) > 2);
-	at = page * PAGE;
-	count = (le_get16(d->good + at + 12) - 16u) / 2u;
-	if (count == 0 || count > PAGE / 2)
-		return;
-	if (draw(d) % 4 == 0) {
-		set_field(d, "node pointer", at + 16 + 2 * (draw(d) % count), 2);
-		return;
-	}
-	at += le_get16(d->good + at + 16 + 2 * (draw(d) % count));
-	set_field(d, fields[i].name, at + fields[i].offset, fields[i].width);
 }
 
 static void swap_pages(struct damaging *d)
@@ -313,7 +271,7 @@ static void cut_to(struct damaging *d, uint64_t size)
 
 static void do_damage(struct damaging *d)
 {
-	switch (draw(d) % 8) {
+	switch (draw(d) % 7) {
 	case 0:
 		flip_bit(d, draw(d) % d->size);
 		break;
@@ -324,18 +282,15 @@ static void do_damage(struct damaging *d)
 		flip_bit(d, draw(d) % (d->size / PAGE) * PAGE + draw(d) % 160);
 		break;
 	case 3:
-		set_field_of_page(d);
+		set_number(d);
 		break;
 	case 4:
-		set_field_of_node(d);
-		break;
-	case 5:
 		swap_pages(d);
 		break;
-	case 6:
+	case 5:
 		overwrite(d);
 		break;
-	case 7:
+	case 6:
 		cut_to(d, draw(d) % d->size);
 		break;
 	}

@@ -7,15 +7,6 @@
 
 /* --- hashes --- */
 
-TEST(no_hash_is_found_before_anything_is_added)
-{
-	SCOPE(number_table_release) struct number_table table = {0};
-	size_t at = 0;
-
-	assert_int_equal(number_table_next(&table, 0, &at), 0);
-	assert_int_equal(number_table_next(&table, UINT32_MAX, &at), 0);
-}
-
 TEST(every_hash_leads_to_its_entry)
 {
 	enum { COUNT = 20000 };
@@ -73,14 +64,6 @@ static int seek(struct fixture *f, const struct number_table *table, uint32_t ha
 }
 
 FIXTURE(f, struct fixture, fixture_setup, fixture_teardown);
-
-TEST_OF(f, nothing_is_found_before_anything_is_added)
-{
-	SCOPE(number_table_release) struct number_table table = {0};
-
-	start(f);
-	assert_int_equal(seek(f, &table, 5, "x", LEN), -ENOENT);
-}
 
 TEST_OF(f, of_files_with_one_hash_that_with_the_bytes_is_found)
 {

@@ -95,52 +95,6 @@ static struct format_super a_super(void)
 	return super;
 }
 
-TEST(the_superblock_comes_back_as_it_was_written)
-{
-	struct format_super in = a_super(), out;
-	uint8_t data[FORMAT_SUPER_BYTES];
-
-	format_super_encode(&in, data);
-	assert_done(format_super_decode(data, sizeof(data), &out, NULL));
-	assert_int_equal(out.version, in.version);
-	assert_int_equal(out.compat, in.compat);
-	assert_int_equal(out.incompat, in.incompat);
-	assert_memory_equal(&out.entries, &in.entries, 6 * sizeof(uint64_t));
-	assert_memory_equal(out.id, in.id, sizeof(in.id));
-	assert_memory_equal(out.content_id, in.content_id, sizeof(in.content_id));
-	assert_memory_equal(&out.lmdb, &in.lmdb, sizeof(in.lmdb));
-	for (unsigned i = 0; i < SECTION_COUNT; i++) {
-		assert_int_equal(out.sections[i].offset, in.sections[i].offset);
-		assert_int_equal(out.sections[i].bytes, in.sections[i].bytes);
-		assert_int_equal(out.sections[i].count, in.sections[i].count);
-		assert_int_equal(out.sections[i].width, in.sections[i].width);
-		assert_int_equal(out.sections[i].checksum, in.sections[i].checksum);
-	}
-}
-
-/* Packs outlive programs: no field may move. */
-TEST(the_superblock_lies_on_disk_as_the_format_page_says)
-{
-	struct format_super super = a_super();
-	uint8_t data[FORMAT_SUPER_BYTES];
-
-	format_super_encode(&super, data);
-	assert_memory_equal(data, "foldfs\r\n", 8);
-	assert_int_equal(le_get32(data + 8), 1);
-	assert_int_equal(le_get32(data + 12), 15);
-	assert_int_equal(le_get64(data + 16), 0x8000000000000001);
-	assert_int_equal(le_get64(data + 32), 11);
-	assert_int_equal(le_get64(data + 72), 1ull << 40);
-	assert_memory_equal(data + 80, "0123456789abcde", 16);
-	assert_int_equal(le_get64(data + 96), 1);
-	assert_int_equal(le_get64(data + 144), 7);
-	assert_int_equal(le_get64(data + 152 + 40 * 14), 1014);
-	assert_int_equal(le_get32(data + 152 + 40 * 14 + 32), 8);
-	assert_int_equal(le_get64(data + 4064), 12);
-	assert_memory_equal(data + 4072, "fedcba987654321", 16);
-	assert_int_equal(le_get64(data + 4088), XXH3_64bits(data, 4088));
-}
-
 TEST(a_superblock_with_any_bit_flipped_is_refused)
 {
 	struct format_super super = a_super(), out;

@@ -259,37 +259,6 @@ TEST_OF(u, a_pack_may_go_below_a_folder)
 		    "README 9\n");
 }
 
-TEST_OF(u, many_packs_share_a_folder)
-{
-	SCOPE(buf_release) struct buf all = BUF_INIT;
-
-	for (unsigned i = 0; i < PACKS_MOST; i++) {
-		char text[200] = "";
-
-		for (unsigned k = 0; k < 4; k++)
-			snprintf(text + strlen(text), 40, "f/%u 10\n",
-				 (k * 37 + i * 11) % 64 + 100 * k);
-		pack(u, text);
-		assert_done(buf_adds(&all, text));
-	}
-	merge(u);
-	assert_int_equal(dataset_entries(u->f.dataset), 2 + 4 * PACKS_MOST);
-	/* A pack in words has at most 64 names. */
-	for (uint32_t e = 2; e + 1 < dataset_entries(u->f.dataset); e++) {
-		const struct dataset_entry a = dataset_entry(u->f.dataset, e);
-		const struct dataset_entry b = dataset_entry(u->f.dataset, e + 1);
-
-		assert_true(memcmp(a.name, b.name,
-				   a.name_len < b.name_len ? a.name_len : b.name_len) <= 0);
-	}
-	for (const char *at = all.data; *at; at = strchr(at, '\n') + 1) {
-		char path[16];
-
-		assert_int_equal(sscanf(at, "%15s", path), 1);
-		expect_file(&u->f, path, 10);
-	}
-}
-
 TEST_OF(u, a_pack_that_was_rewritten_is_read_at_its_new_offsets)
 {
 	char command[400];

@@ -185,17 +185,6 @@ TEST_OF(f, entries_come_in_the_order_of_their_keys)
 	expect(f, ".hidden B a-b a.txt a/ a/z a0 ab/ ab/c \xff ");
 }
 
-TEST_OF(f, the_order_does_not_depend_on_the_order_of_creation)
-{
-	SCOPE(buf_release) struct buf expected = BUF_INIT;
-
-	for (unsigned i = 0; i < 1000; i++) {
-		make(f, "%03u", i * 387 % 1000);
-		assert_done(buf_addf(&expected, "%03u ", i));
-	}
-	expect(f, expected.data);
-}
-
 TEST_OF(f, a_second_name_is_a_hard_link_to_the_first_in_order)
 {
 	make(f, "d/ z=5 d/y==z e==z");

@@ -53,19 +53,19 @@ def refuse(source, pack, *options, path, images=1):
 # --- which ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", PLACES)
-def test_a_text_with_places_in_images_stops_it(source, tmp_path, kind):
-    path, text = PLACES[kind]
-    put(source, path, text)
-    done = resize(source, tmp_path / "pack", status=2)
-    assert f"{path}: boxes or points in it would no longer fit" in done.err
+def test_a_text_with_places_in_images_stops_it(source, tmp_path):
+    """Each by itself: all are counted."""
+    for number, (path, text) in enumerate(PLACES.values()):
+        put(source, f"{number:02}/{path}", text)
+    said = resize(source, tmp_path / "pack", status=2).err
+    assert f"00/{PLACES['labelme'][0]}: boxes or points in it would no longer fit" in said
+    assert f", and so it is with {len(PLACES) - 1} other files; " in said
     assert not (tmp_path / "pack").exists()
 
 
-@pytest.mark.parametrize("kind", HARMLESS)
-def test_a_text_without_them_does_not(source, tmp_path, kind):
-    path, text = HARMLESS[kind]
-    put(source, path, text)
+def test_a_text_without_them_does_not(source, tmp_path):
+    for number, (path, text) in enumerate(HARMLESS.values()):
+        put(source, f"{number:02}/{path}", text)
     resize(source, tmp_path / "pack")
 
 

@@ -1,18 +1,15 @@
 """A folder that is mounted as it is: nothing of it is packed."""
 
 import errno
-import json
 import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 
 import pytest
 
 import foldfs
-import oracle
 import trees
 from foldfs import FOLDFS, FOLDPACK, MIB, is_root, run
 from gate import Gate
@@ -53,10 +50,6 @@ def tree(hostile, session_dir):
         yield hostile[0], mount
 
 
-def test_diff_finds_none(tree):
-    run("diff", "-r", "--no-dereference", *tree)
-
-
 def test_it_is_the_folder(tree):
     source, mount = tree
     assert trees.content(mount) == trees.content(source)
@@ -77,29 +70,6 @@ def test_it_is_what_its_pack_is(tree, hostile, mount):
 def test_it_is_the_folder_however_it_is_read(bulk, mount, options):
     mounted = mount(bulk[0], *options)
     assert trees.content(mounted) == trees.content(bulk[0])
-
-
-def test_imagefolder_and_the_loader_see_the_folder(images, mount):
-    mounted = mount(images[0])
-    done = run(sys.executable, foldfs.ROOT / "tests/mount/imagefolder.py", images[0],
-               mounted.path, "fork:0", "fork:2")
-    found = json.loads(done.out)
-    assert found.pop("samples") == 65
-    assert set(found.values()) == {"same"}
-
-
-@oracle.needs_torch
-@pytest.mark.plain
-@pytest.mark.parametrize("seed", [42, pytest.param(2000015400, marks=pytest.mark.slow)])
-def test_a_shuffled_order_is_found(place, mount, start, seed):
-    """The second is one that only a search finds: test_oracle.py."""
-    files = 4000  # of fewer, no search would pay
-    oracle.make_dataset(place / "set", files, 200)
-    mounted = mount(place / "set", "-o", f"cache=pool,pool={8 * MIB}")
-    job = start(mounted / "train", "--workers=2", "--batch-size=32", f"--seed={seed}")
-    oracle.follow(mounted, [(job, oracle.Epoch(files))],
-                  oracle.QUICK._replace(seconds=oracle.FULL.seconds))
-    job.finish()
 
 
 def test_without_a_mount(folder, point):

@@ -226,33 +226,22 @@ def test_a_script_that_ends_early_is_noticed(place):
         place, "say(b'I', b'x', b'0', b'0', b'0')\n")
 
 
-@pytest.mark.parametrize("how", ["os.read(0, 1 << 20)\nos.read(0, 1)\n",
-                                 "import time\ntime.sleep(900)\n"], ids=["reads", "hangs"])
-def test_a_script_ends_with_who_started_it(place, how):
-    source = place / "x.rec"
+@pytest.mark.parametrize("how", ["time.sleep(900)", "say(b'?')", ""],
+                         ids=["hangs", "refused", "ends"])
+def test_a_script_ends_with_who_started_it_and_so_does_what_it_has_started(place, how):
+    """As python3 itself, where a script around it is FOLDFS_PYTHON."""
+    source, pids = place / "x.rec", place / "pids"
     recordio.write(source, [(0.0, 0, JPEG)])
-    env = as_python(place, f"open({str(place / 'pid')!r}, 'w').write(str(os.getpid()))\n"
+    env = as_python(place, "import subprocess, time\nnone = subprocess.DEVNULL\n"
+                           "child = subprocess.Popen(['sleep', '1000'], stdin=none, stdout=none)\n"
+                           f"open({str(pids)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\n"
                            + how)
     with subprocess.Popen([FOLDPACK, "list", source], env=env) as tool:
-        foldfs.wait_until(lambda: (place / "pid").exists() and (place / "pid").read_text())
-        tool.send_signal(signal.SIGKILL)
-    assert foldfs.wait_for(int((place / "pid").read_text())) is not None
-
-
-@pytest.mark.parametrize("how", ["say(b'?')", "", "import time; time.sleep(900)"],
-                         ids=["refused", "ends", "hangs"])
-def test_so_does_what_it_has_started(place, how):
-    """As python3 itself, where a script around it is FOLDFS_PYTHON."""
-    source = place / "x.rec"
-    recordio.write(source, [(0.0, 0, JPEG)])
-    env = as_python(place, "import subprocess\nnone = subprocess.DEVNULL\n"
-                           "child = subprocess.Popen(['sleep', '1000'], stdin=none, stdout=none)\n"
-                           f"open({str(place / 'pid')!r}, 'w').write(str(child.pid))\n" + how)
-    with subprocess.Popen([FOLDPACK, "list", source], env=env) as tool:
-        foldfs.wait_until(lambda: (place / "pid").exists() and (place / "pid").read_text())
+        foldfs.wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
         if "sleep" in how:
             tool.send_signal(signal.SIGKILL)
-    foldfs.wait_until(lambda: foldfs.is_gone(int((place / "pid").read_text())))
+    for pid in pids.read_text().split():
+        foldfs.wait_until(lambda: foldfs.is_gone(int(pid)))
 
 
 # --- no python3 ---------------------------------------------------------------------------------

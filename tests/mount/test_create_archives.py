@@ -112,20 +112,6 @@ def test_samples_of_one_tar_are_the_same_in_all_ways(way, place, point):
     assert found == expected
 
 
-def test_classes_get_the_names_of_a_list(place):
-    names = place / "names"
-    names.write_text("cat\ndog\n")
-    shard(place / "x.tar", [("1.cls", b"0"), ("1.jpg", b"one"), ("2.jpg", b"two"), ("2.cls", b"1")])
-    found, _ = content(compressed(place / "x.tar", "gz"), place, f"--classes={names}")
-    assert {path for path in found if path.endswith(b"jpg")} == {b"cat/1.jpg", b"dog/2.jpg"}
-    with open(place / "x.tar.gz", "rb") as pipe:
-        again, _ = content("-", place, f"--classes={names}", stdin=pipe)
-    assert again == found
-    names.write_text("cat\n")
-    done = create(place / "x.tar.gz", place / "x.lmdb", f"--classes={names}", status=None)
-    assert done.returncode == 1 and f"its label is 1, and {names} ends with label 0" in done.err
-
-
 def test_the_layout_is_one_of_the_options_of_a_pack(place):
     """So that a run with another one does not go on with what this one has left."""
     shard(place / "x.tar", samples(3))
@@ -141,13 +127,6 @@ def test_a_sample_ends_with_its_shard(place):
         compressed(place / f"{n}.tar", "gz")
     found, _ = content(place / "{0..1}.tar.gz", place, "--layout=classes")
     assert {path for path in found if path.endswith(b"jpg")} == {b"0001/a.jpg", b"0003/b.jpg"}
-
-
-def test_labels_of_many_digits_are_those_of_the_plain_tar(place):
-    shard(place / "x.tar", [("1.cls", b"9999"), ("1.jpg", b"1"), ("2.cls", b"10000"),
-                            ("2.jpg", b"2")])
-    found, _ = content(compressed(place / "x.tar", "gz"), place)
-    assert {path for path in found if path.endswith(b"jpg")} == {b"09999/1.jpg", b"10000/2.jpg"}
 
 
 def test_a_class_that_is_none_is_refused_with_its_member(place):

@@ -8,7 +8,6 @@ import pytest
 
 import foldfs
 import foreign
-import server
 import trees
 from foldfs import FOLDFS, FOLDPACK, MIB, is_root, run
 from foreign import write_lmdb
@@ -108,13 +107,10 @@ def test_a_file_that_changes_once_it_was_looked_through_is_refused(container, pl
 def test_a_damaged_index_is_made_anew(container, index, shown):
     shown(container)
     good = index.read_bytes()
-    for at in (10, 5000, len(good) // 2, len(good) - 10):
-        index.write_bytes(good[:at] + bytes([good[at] ^ 0x10]) + good[at + 1:])
+    at = len(good) // 2
+    for bad in good[:at] + bytes([good[at] ^ 0x10]) + good[at + 1:], good[:at], b"":
+        index.write_bytes(bad)
         assert shown(container) == FILES
-    index.write_bytes(good[:len(good) // 2])
-    assert shown(container) == FILES
-    index.write_bytes(b"")
-    assert shown(container) == FILES
 
 
 @is_root
@@ -189,12 +185,6 @@ def test_commands_read_it(container, place):
     run(FOLDPACK, "report", "--output", place / "report.html", container)
 
 
-def test_several_files_are_one_tree(place, shown):
-    for part in range(3):
-        write_lmdb(place / f"x-{part}.lmdb", dict(list(FILES.items())[part::3]))
-    assert shown(f"{place}/x-{{0..2}}.lmdb") == FILES
-
-
 def test_two_files_of_one_path_are_refused(place, point):
     """Without checksums nobody knows that their bytes are equal."""
     for part in range(2):
@@ -222,20 +212,6 @@ def test_what_no_format_knows_is_said_to_be_of_none(place, point):
     (place / "x").write_bytes(b"x" * 20000)
     assert "x: not an LMDB file, nor of another format that is known; 'foldpack create' makes " \
         "packs" in run(FOLDFS, place / "x", point, status=1).err
-
-
-@pytest.mark.parametrize("cache", [False, True])
-def test_it_is_read_from_a_server(container, place, indexes, shown, cache):
-    options = [f"--cache-dir={place}/disk"] if cache else []
-    web = server.Server(container.parent, place / "nginx").start()
-    try:
-        url = web.url(container.name)
-        assert shown(url, *options) == FILES
-        assert len(list(indexes.iterdir())) == 1
-        assert shown(url, *options) == FILES
-        assert len(list(indexes.iterdir())) == 1
-    finally:
-        web.stop()
 
 
 def test_the_page_lists_the_formats(container):

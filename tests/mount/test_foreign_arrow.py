@@ -10,20 +10,9 @@ import trees
 from foldfs import FOLDPACK, MIB, run
 from foreign import refuses_damage
 from formats import arrow_ipc
+from test_foreign_parquet import NAMES, expected, rows
 
 pytest_plugins = ["server"]
-NAMES = ["cat", "dog", "owl"]
-SIZES = [3, 40, 1900, 4096, 9000, 65536, 200_000]
-
-
-def rows(count=20, first=0):
-    return [(b"\xff\xd8\xff" + trees.noise(i, SIZES[i % len(SIZES)]), b"a/x%d.jpg" % i, i % 3)
-            for i in range(first, first + count)]
-
-
-def expected(samples):
-    return {f"{NAMES[label]}/{path.decode().rpartition('/')[2]}": data
-            for data, path, label in samples}
 
 
 @pytest.mark.parametrize("file", [False, True])

@@ -3,11 +3,9 @@ looks, and nobody can change it."""
 
 import ctypes
 import errno
-import itertools
 import os
 import shutil
 import stat
-import tarfile
 
 import pytest
 
@@ -58,21 +56,6 @@ def test_rsync_would_copy_nothing(tree):
     assert done.out == ""
 
 
-def test_tar_archives_the_same(tree, place):
-    source, mount = tree
-    for name, folder in (("source", source), ("mount", mount)):
-        run("tar", "--create", "--sort=name", "--format=posix", "--owner=0", "--group=0",
-            "--pax-option=delete=atime,delete=ctime,exthdr.name=%f", "--file", place / name,
-            "--directory", folder, ".")
-    with tarfile.open(place / "source", errors="surrogateescape") as a, \
-            tarfile.open(place / "mount", errors="surrogateescape") as b:
-        for x, y in itertools.zip_longest(a, b):
-            assert (x.name, x.type, x.linkname, x.size, x.mode, x.mtime) == \
-                (y.name, y.type, y.linkname, y.size, y.mode, y.mtime)
-            if x.isreg():
-                assert a.extractfile(x).read() == b.extractfile(y).read()
-
-
 # --- attributes ---------------------------------------------------------------------------
 
 
@@ -101,14 +84,6 @@ def test_root_has_the_source_s_attributes(tree):
     assert have.st_mtime_ns == want.st_mtime_ns
     assert (have.st_mode, have.st_nlink) == (want.st_mode, want.st_nlink)
     assert have.st_ino == 1
-
-
-def test_hard_links_share_an_inode(tree):
-    _, mount = tree
-    links = [mount / "links" / name for name in ("target", "another name", "folder/third name")]
-    assert len({os.stat(path).st_ino for path in links}) == 1
-    assert {os.stat(path).st_nlink for path in links} == {3}
-    assert {path.read_bytes() for path in links} == {b"target"}
 
 
 def test_listing_and_stat_name_the_same_inode(tree):
@@ -209,20 +184,6 @@ def test_stats_do_not_fit_into_too_small_a_buffer(tree):
 # --- names --------------------------------------------------------------------------------
 
 
-def test_hostile_names_are_kept(tree):
-    _, mount = tree
-    names = set(os.listdir(os.fsencode(mount / "names")))
-    assert set(trees.HOSTILE_NAMES) <= names
-
-
-def test_deep_paths_are_reached(tree):
-    _, mount = tree
-    deepest = max(trees.paths(mount / "deep"), key=len)
-    assert len(deepest) > 511
-    for path in trees.files(mount / "deep"):
-        assert os.path.getsize(os.path.join(os.fsencode(mount / "deep"), path)) > 0
-
-
 def test_names_that_cannot_be_are_refused(tree):
     _, mount = tree
     for name, error in (("n" * 256, errno.ENAMETOOLONG), ("not there", errno.ENOENT),
@@ -249,12 +210,6 @@ def test_symbolic_links_lead_where_they_led(tree):
         for name in os.listdir(source / "links"):
             if os.path.islink(source / "links" / name):
                 assert os.readlink(links / name) == os.readlink(source / "links" / name)
-
-
-def test_empty_folders_are_there(tree):
-    _, mount = tree
-    assert os.listdir(mount / "empty/empty in empty") == []
-    assert os.listdir(mount / "empty") == ["empty in empty"]
 
 
 # --- listing ------------------------------------------------------------------------------

@@ -4,10 +4,14 @@
 #include "pack_fixture.h"
 #include "tests/unit/test.h"
 
-static void make(struct fixture *f, const char *const *paths)
+/* Files of 10 bytes, by their paths. */
+static void make(struct fixture *f, const char *paths)
 {
-	for (; *paths; paths++)
-		add_path(f, *paths, 10);
+	char path[64];
+	int len;
+
+	for (; sscanf(paths, "%63s%n", path, &len) == 1; paths += len)
+		add_path(f, path, 10);
 }
 
 static struct classes classes;
@@ -41,9 +45,7 @@ FIXTURE(f, struct fixture, fixture_setup, end_classes);
 
 TEST_OF(f, folders_at_the_top_are_classes)
 {
-	static const char *const paths[] = {"cat/1.jpg", "cat/2.txt", "dog/1.png", "README", NULL};
-
-	make(f, paths);
+	make(f, "cat/1.jpg cat/2.txt dog/1.png README");
 	classes_of(f);
 	assert_false(classes.split);
 	assert_int_equal(classes.split_count, 1);
@@ -58,15 +60,7 @@ TEST_OF(f, folders_at_the_top_are_classes)
 
 TEST_OF(f, folders_of_nothing_but_folders_are_splits)
 {
-	static const char *const paths[] = {"train/b/1.jpg",
-					    "train/a/1.jpg",
-					    "train/a/2.jpg",
-					    "val/a/1.jpg",
-					    "val/c/1.jpg",
-					    "labels.txt",
-					    NULL};
-
-	make(f, paths);
+	make(f, "train/b/1.jpg train/a/1.jpg train/a/2.jpg val/a/1.jpg val/c/1.jpg labels.txt");
 	classes_of(f);
 	assert_true(classes.split);
 	assert_int_equal(classes.split_count, 2);
@@ -88,10 +82,8 @@ TEST_OF(f, stray_files_and_folders_beside_splits_are_no_classes)
 					     "test/1.jpg"};
 
 	for (size_t i = 0; i < sizeof(strays) / sizeof(*strays); i++) {
-		const char *const paths[] = {"train/a/1.jpg", "train/b/1.jpg", "val/a/1.jpg",
-					     strays[i], NULL};
-
-		make(f, paths);
+		make(f, "train/a/1.jpg train/b/1.jpg val/a/1.jpg");
+		make(f, strays[i]);
 		classes_of(f);
 		assert_true(classes.split);
 		assert_int_equal(classes.split_count, 2);
@@ -104,10 +96,7 @@ TEST_OF(f, stray_files_and_folders_beside_splits_are_no_classes)
 
 TEST_OF(f, folders_with_images_of_their_own_are_classes)
 {
-	static const char *const paths[] = {"test/a/1.jpg", "test/1.jpg", "valley/a/1.jpg",
-					    "cat/1.jpg", NULL};
-
-	make(f, paths);
+	make(f, "test/a/1.jpg test/1.jpg valley/a/1.jpg cat/1.jpg");
 	classes_of(f);
 	assert_false(classes.split);
 	assert_int_equal(classes.count, 3);
@@ -116,11 +105,10 @@ TEST_OF(f, folders_with_images_of_their_own_are_classes)
 
 TEST_OF(f, everything_below_counts_and_links_are_files)
 {
-	static const char *const paths[] = {"cat/deep/er/1.jpg", NULL};
 	const char *name;
 	uint32_t cat;
 
-	make(f, paths);
+	make(f, "cat/deep/er/1.jpg");
 	cat = folder_of(f, "dog/", &name);
 	add_symlink(f, cat, "link.jpg", "../cat/deep/er/1.jpg");
 	add_link(f, cat, "same.jpg", add_file(f, cat, "first.jpg", 1000));
@@ -132,10 +120,9 @@ TEST_OF(f, everything_below_counts_and_links_are_files)
 
 TEST_OF(f, imbalance_is_that_of_the_classes_with_files)
 {
-	static const char *const paths[] = {"a/1", "b/1", "b/2", "c/1", "c/2", "c/3", "c/4", NULL};
 	struct class_sizes sizes;
 
-	make(f, paths);
+	make(f, "a/1 b/1 b/2 c/1 c/2 c/3 c/4");
 	add_dir(f, PACK_ROOT, "nothing");
 	classes_of(f);
 	assert_done(classes_sizes(&classes, &classes.splits[0], &sizes));

@@ -265,9 +265,9 @@ def test_labels_and_paths_of_rows_without_an_image_are_passed_over(tmp_path, sho
 @pytest.mark.plain
 def test_rows_that_repeat_an_image_take_bounded_memory(tmp_path):
     """Each becomes a file in a list: 10 million took 1.7 GB, and a page says of two billion."""
-    file = write_column(tmp_path / "a.parquet", one_image(1_000_000), 1, 1_000_000)
+    file = write_column(tmp_path / "a.parquet", one_image(300_000), 1, 300_000)
     status, memory = foldfs.memory_of(FOLDPACK, "list", file)
-    assert status == 0 and memory < 250 * MIB
+    assert status == 0 and memory < 100 * MIB
     file = write_column(tmp_path / "b.parquet", one_image(1 << 30), 1, 1 << 30)
     status, memory = foldfs.memory_of(FOLDPACK, "list", file)
     assert status == 1 and memory < 600 * MIB

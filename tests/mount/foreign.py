@@ -58,6 +58,13 @@ def shown(mount):
     return {path.decode(): (root / path.decode()).read_bytes() for path in trees.files(root)}
 
 
+def packed(source, folder, *options, status=0):
+    """path -> bytes of the files of a pack of it, in a folder where there is none yet."""
+    run(FOLDPACK, "create", "-q", *options, source, folder / "x.lmdb", status=status)
+    run(FOLDPACK, "extract", "-q", folder / "x.lmdb", folder / "out")
+    return shown(folder / "out")
+
+
 def refused(path, *options):
     """What is said where it should be mounted."""
     return run(FOLDFS, *options, path, path.parent, status=None).err

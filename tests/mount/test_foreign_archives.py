@@ -15,7 +15,6 @@ import archives
 import trees
 from foldfs import FOLDFS, FOLDPACK, NOBODY, is_root, needs, run
 from formats import ffcv
-from server import Server
 
 MOMENT = 1_500_000_000
 
@@ -302,24 +301,3 @@ def test_a_beton_of_jpegs_and_of_pixels(place, mount):
             picture = image.open(path.with_suffix(".ppm"))
             assert picture.size == (width, height) and picture.tobytes() == content
     assert len(trees.files(mounted)) == len(samples)
-
-
-# --- from far ---------------------------------------------------------------------------------
-
-
-def test_shards_on_a_server_are_scanned_in_few_requests(place, mount, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", os.fspath(place / "cache"))
-    images = [(f"sample{n:04}", n % 5, random.Random(n).randbytes(50_000)) for n in range(400)]
-    shards = make_shards(place, 4, images)
-    server = Server(place, place / "server").start()
-    try:
-        mounted = mount(server.url(shards.name))
-        scan = len(server.asked())
-        for name, label, content in images:
-            assert (mounted / f"{label:04}/{name}.jpg").read_bytes() == content
-        (place / "again").mkdir()
-        server.forget()
-        mount(server.url(shards.name), at=place / "again")
-        assert len(server.asked()) < scan < 40
-    finally:
-        server.stop()

@@ -163,21 +163,6 @@ def test_what_is_no_image_is_not_named_as_one(place, mount):
                                   "length.bin": b"70"}
 
 
-def test_an_lmdb_that_lacks_free_pages_is_read(place, mount):
-    path = place / "set"
-    with lmdb.open(os.fspath(path), map_size=1 << 28, lock=False) as env:
-        for puts, deleted in (((b"a.jpg", b"b.jpg"), None), ((), b"a.jpg"), ((b"d.jpg",), None),
-                              ((b"c.jpg",), b"c.jpg")):
-            with env.begin(write=True) as txn:
-                for key in puts:
-                    txn.put(key, JPEG + bytes({b"d.jpg": 7, b"c.jpg": 200_000}.get(key, 50_000)))
-                if deleted:
-                    txn.delete(deleted)
-        last = env.info()["last_pgno"]
-    assert (path / "data.mdb").stat().st_size < last * 4096
-    assert shown(mount(path)) == {"b.jpg": JPEG + bytes(50_000), "d.jpg": JPEG + bytes(7)}
-
-
 @pytest.mark.parametrize("records", [[], [(b"a.jpg", JPEG)]], ids=["alone", "behind a record"])
 def test_databases_with_names_are_refused(place, records):
     path = make_lmdb(place / "set", records)

@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 import foldfs
+import foreign
 import trees
 from foldfs import FOLDPACK, MIB, is_root, run
 from gate import Changing
@@ -32,13 +33,8 @@ def images(count):
 
 
 def packed(source, place, *options, status=0):
-    """{path: bytes} of the pack."""
     source.close()
-    run(FOLDPACK, "create", "--check=off", *options, place / "x.h5", place / "x.lmdb",
-        status=status)
-    run(FOLDPACK, "extract", "-q", place / "x.lmdb", place / "out")
-    return {path.decode(): (place / "out" / path.decode()).read_bytes()
-            for path in trees.files(place / "out")}
+    return foreign.packed(place / "x.h5", place, "--check=off", *options, status=status)
 
 
 def add_rows(group, rows, name="images"):

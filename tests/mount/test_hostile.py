@@ -50,12 +50,6 @@ def test_a_missing_pack(point, place):
     assert "No such file" in refused(place / "missing", point, 1)
 
 
-def test_a_folder_that_the_mount_point_is_in(point, place):
-    done = run(FOLDFS, place, point, status=2)
-    assert "MOUNTPOINT must be outside of it" in done.err
-    assert not is_mounted(point)
-
-
 def test_a_pipe_and_a_device(point, place):
     os.mkfifo(place / "pipe")
     assert "not a regular file" in refused(place / "pipe", point, 1)
@@ -247,16 +241,6 @@ def only_the_pack(folder, pack):
     assert os.listdir(folder) == [pack.name], "something was left beside the pack"
 
 
-def test_nothing_is_left_beside_a_mounted_pack(small, place, mount):
-    (place / "packs").mkdir()
-    pack = shutil.copy(small[1], place / "packs/pack.lmdb")
-    mounted = mount(pack)
-    assert trees.content(mounted) == trees.content(small[0])
-    only_the_pack(place / "packs", pack)
-    mounted.close()
-    only_the_pack(place / "packs", pack)
-
-
 @is_root
 @needs("fusermount3", "setpriv")
 def test_another_s_pack_in_a_folder_of_another(small, place, mount, device_for_users):
@@ -299,16 +283,6 @@ def test_a_pack_on_another_filesystem(small, place, mount, kind):
         assert trees.content(mounted) == trees.content(small[0])
         only_the_pack(folder, folder / "pack.lmdb")
         mounted.close()
-
-
-def test_a_pack_in_a_mounted_pack(small, place, mount):
-    (place / "outer").mkdir()
-    shutil.copy(small[1], place / "outer/inner.lmdb")
-    outer = mount(foldfs.pack(place / "outer", place / "outer.lmdb"))
-    (place / "inner-mnt").mkdir()
-    inner = mount(outer / "inner.lmdb", at=place / "inner-mnt")
-    assert trees.content(inner) == trees.content(small[0])
-    inner.close()
 
 
 def test_a_pack_whose_path_is_odd(small, place, mount):

@@ -114,14 +114,6 @@ def test_a_tar_of_tars_becomes_classes(suffix, src, pack, tmp_path):
     assert json.loads(run(FOLDPACK, "info", "--json", pack).out)["classes"] == 3
 
 
-def test_what_is_only_called_a_tar_stays_a_file(pack, tmp_path):
-    source = archives.tar(tmp_path / "x.tar", ("a.tar", b"text"),
-                          ("b.tar.gz", b"\x1f\x8b\x08 no"))
-    create(source, pack)
-    assert listed(pack) == ["a.tar", "b.tar.gz"]
-    assert cat(pack, "b.tar.gz") == b"\x1f\x8b\x08 no"
-
-
 # --- what no folder could say -------------------------------------------------------------
 
 
@@ -444,14 +436,6 @@ def test_what_is_no_tar_is_said_with_the_way_out(begin, pack, tmp_path):
 def test_a_standard_input_that_is_closed_is_said(pack):
     done = run("sh", "-c", '"$0" create - "$1" <&-', FOLDPACK, pack, status=1)
     assert done.err == "foldpack: -: Bad file descriptor\n"
-
-
-def test_a_pack_does_not_replace_its_source(src, tmp_path):
-    source = tar(src, tmp_path / "x.tar")
-    before = source.read_bytes()
-    done = create(source, source, "--force", status=1)
-    assert "would replace its own source" in done.err
-    assert source.read_bytes() == before
 
 
 def waits(pid):

@@ -12,8 +12,8 @@ import pytest
 
 import foldfs
 import limits
-import trees
 from foldfs import FOLDFS, FOLDPACK, NOBODY, as_user, run
+from foreign import packed
 
 # Torch takes seconds to begin: one process writes all files, of the forms that people use.
 WRITER = """
@@ -76,14 +76,6 @@ def saved(session_dir):
 
 def files(saved):
     return [(saved / f"{number}.file").read_bytes() for number in range(12)]
-
-
-def packed(source, place, *options):
-    """{path: bytes} of the pack."""
-    run(FOLDPACK, "create", "-q", *options, source, place / "x.lmdb")
-    run(FOLDPACK, "extract", "-q", place / "x.lmdb", place / "out")
-    return {path.decode(): (place / "out" / path.decode()).read_bytes()
-            for path in trees.files(os.fsencode(place / "out"))}
 
 
 def refused(source, place, status=1, options=()):

@@ -297,23 +297,15 @@ def test_seekdir_returns_to_where_telldir_was(crowd):
             assert listing.next() == entry
 
 
-def test_rewinddir_starts_anew(crowd):
-    path, _ = crowd
-    with Listing(path) as listing:
-        first = [listing.next() for _ in range(1000)]
-        listing.rewind()
-        assert [listing.next() for _ in range(1000)] == first
-        listing.rewind()
-        assert len(listing.rest()) == ENTRIES + 2
-        assert listing.next() is None
-
-
-def test_two_listings_of_a_folder_do_not_disturb_each_other(crowd):
+def test_listings_start_anew_and_do_not_disturb_each_other(crowd):
     path, _ = crowd
     with Listing(path) as one, Listing(path) as two:
         first = [one.next() for _ in range(3000)]
         assert [two.next() for _ in range(10000)][:3000] == first
         assert len(one.rest()) == ENTRIES + 2 - 3000
+        assert one.next() is None
+        one.rewind()
+        assert [one.next() for _ in range(3000)] == first
 
 
 # --- nobody changes anything --------------------------------------------------------------

@@ -9,6 +9,7 @@ import pytest
 
 import trees
 from foldfs import FOLDPACK, MIB, is_root, run
+from foreign import shown
 from formats import zarr, zarr_samples
 from gate import Changing
 
@@ -55,9 +56,8 @@ def create(source, *options, status=0):
 
 def content(source):
     """{path: bytes} of the pack."""
-    out = source.with_suffix(".out")
-    run(FOLDPACK, "extract", "-q", source.with_suffix(".lmdb"), out)
-    return {path.decode(): (out / os.fsdecode(path)).read_bytes() for path in trees.files(out)}
+    run(FOLDPACK, "extract", "-q", source.with_suffix(".lmdb"), source.with_suffix(".out"))
+    return shown(source.with_suffix(".out"))
 
 
 def packed(source, *options):

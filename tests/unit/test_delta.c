@@ -68,14 +68,6 @@ static void expect_applied(struct both *t, int code, const char *sentence)
 	assert_int_equal(r, code);
 }
 
-TEST_OF(t, together_they_have_all_bytes)
-{
-	expect_applied(t, 0, "");
-	expect_file(&t->delta, "a", 3000);
-	expect_file(&t->delta, "b", 3000);
-	expect_file(&t->delta, "new", 100);
-}
-
 /* As a column of 8 bytes, such as a file may have. */
 static void widen_sizes(struct index *index)
 {
@@ -108,31 +100,6 @@ TEST_OF(t, another_base_does_not_fit_whatever_its_paths)
 	open_pack(&t->delta);
 	assert_int_equal(delta_fits(t->delta.dataset, t->base.dataset, &err), -EBADMSG);
 	assert_string_equal(err.text, "damaged index: a delta that does not name its base");
-}
-
-/* The id of the pack that is there, in place of that of another one. */
-static void take_id(struct both *t, const struct dataset *from)
-{
-	memcpy(t->base.dataset->info.id, from->info.id, FORMAT_ID_TEXT);
-}
-
-TEST_OF(t, a_base_that_only_says_that_it_is_the_right_one_is_found)
-{
-	SCOPE(buf_release) struct buf found = BUF_INIT;
-	struct dataset *right = t->base.dataset;
-
-	assert_done(delta_check(t->delta.dataset, right, fault_append, &found));
-	assert_null(found.data);
-	t->base.dataset = NULL;
-	build_base(t, "other");
-	take_id(t, right);
-	dataset_free(right);
-	assert_done(delta_fits(t->delta.dataset, t->base.dataset, NULL));
-	index_put(&t->delta.dataset->index, SECTION_START, 2, 0);
-	assert_done(delta_check(t->delta.dataset, t->base.dataset, fault_append, &found));
-	assert_string_equal(found.data,
-			    "a: wrong-base: its base has other bytes for it\n"
-			    "b: wrong-base: its base has no such file\n");
 }
 
 /* A merged dataset has the id of its words; as one pack it has that of one pack. */

@@ -115,10 +115,12 @@ def write_text_only(place, samples, names):
         for data, label in samples]), []
 
 
-# What files have said of their labels is joined in one way: a few sets of each format are enough.
+# What files have said of their labels is joined, and exported, in one way: all sets of a few formats,
+# and a few of each are enough.
+THOROUGH = write_parquet, write_slim, write_text_only
 WHOLE = [(write, kind) for write in (*MOUNTED, write_text_only) for kind in SETS
-         if write in (write_parquet, write_slim, write_text_only) or kind in (
-             "none is 0 in the second", "not by name", "one name twice")]
+         if write in THOROUGH or kind in ("none is 0 in the second", "not by name",
+                                          "one name twice")]
 
 
 @pytest.mark.parametrize("write, kind", WHOLE, ids=[
@@ -126,7 +128,8 @@ WHOLE = [(write, kind) for write in (*MOUNTED, write_text_only) for kind in SETS
 def test_a_set_has_the_classes_of_one_file_of_all_its_records(place, write, kind):
     (word, *options), (path, *listed) = set_and_whole(place, write, kind)
     assert classes(word, place, *options)[0] == classes(path, path.parent, *listed)[0]
-    assert exported(word, place, *options) == exported(path, path.parent, *listed)
+    if write in THOROUGH:
+        assert exported(word, place, *options) == exported(path, path.parent, *listed)
 
 
 @pytest.mark.parametrize("option, kind", [

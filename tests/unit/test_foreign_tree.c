@@ -134,24 +134,6 @@ static void open_dataset(struct fixture *f)
 		fail_msg("%s", err.text);
 }
 
-static void expect_tree(struct fixture *f, const char *expected)
-{
-	struct dataset *dataset = f->dataset;
-	SCOPE(buf_release) struct buf all = BUF_INIT;
-
-	for (uint32_t e = 1; e < dataset_entries(dataset); e++) {
-		const struct dataset_entry entry = dataset_entry(dataset, e);
-		struct buf path = BUF_INIT;
-
-		assert_int_equal(dataset_path(dataset, e, &path), 0);
-		assert_int_equal(buf_addf(&all, "%s%s\n", path.data,
-					  entry.kind == FORMAT_DIRECTORY ? "/" : ""),
-				 0);
-		buf_release(&path);
-	}
-	assert_string_equal(all.data, expected);
-}
-
 FIXTURE(f, struct fixture, setup, teardown);
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -168,10 +150,6 @@ TEST_OF(f, names_that_lead_outside_are_refused)
 		assert_int_equal(foreign_add(&f->tree, &file, &err), -EBADMSG);
 		assert_non_null(strstr(err.text, "record 17: "));
 	}
-	add_path(f, 0, "/./a//b", 0, 1);
-	add_path(f, 1, "a/c", 0, 1);
-	open_dataset(f);
-	expect_tree(f, "a/\na/b\na/c\n");
 }
 
 /* --- places ----------------------------------------------------------------------------------- */
@@ -463,24 +441,4 @@ TEST_OF(f, wrong_pages_are_refused)
 	assert_int_equal(reader_get(reader, &byte, 1, 0), -EIO);
 	assert_int_equal(reader_get(reader, &byte, 1, 5000), 1);
 	reader_free(reader);
-}
-
-TEST_OF(f, rows_are_written_as_they_are_read)
-{
-	static const struct virtual_row rows[] = {
-		{.start = 1, .offset = UINT64_MAX, .pixels = {3, 4, FOREIGN_GRAY}},
-		{.start = 4096, .offset = 9, .is_page = true, .page = {3, 4, CODEC_SNAPPY_PIECE}}};
-
-	for (size_t i = 0; i < 2; i++) {
-		uint8_t bytes[VIRTUAL_ROW_BYTES], again[VIRTUAL_ROW_BYTES];
-		struct virtual_row row;
-
-		virtual_encode(&rows[i], bytes);
-		row = virtual_decode(bytes);
-		assert_true(row.start == rows[i].start && row.offset == rows[i].offset);
-		assert_true(row.is_page == rows[i].is_page &&
-			    virtual_size(&row) == virtual_size(&rows[i]));
-		virtual_encode(&row, again);
-		assert_memory_equal(bytes, again, sizeof(bytes));
-	}
 }

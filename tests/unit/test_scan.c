@@ -284,13 +284,6 @@ TEST_OF(f, a_directory_that_cannot_be_read_stays_empty_or_ends_the_scan)
 	assert_done(fchmodat(f->root, "d", 0755, 0));
 }
 
-TEST_OF(f, what_is_not_wanted_is_no_entry)
-{
-	make(f, "d/ d/x e");
-	f->unwanted = "d/x";
-	expect(f, "e ");
-}
-
 /* Its inode may be far away from those that are wanted. In a directory that may be listed, but
  * not searched, a look would fail. */
 TEST_OF(f, what_is_not_wanted_is_not_looked_at)

@@ -126,6 +126,16 @@ def point(place):
 
 
 @pytest.fixture
+def own_point(place):
+    """A mount point of somebody who is not root."""
+    path = place / "own"
+    path.mkdir()
+    if os.geteuid() == 0:
+        os.chown(path, foldfs.SOMEBODY, foldfs.SOMEBODY)
+    return path
+
+
+@pytest.fixture
 def home(place, monkeypatch):
     """A home of the test's own. No settings of whoever runs the tests count: no keys, no proxy."""
     for name in list(os.environ):

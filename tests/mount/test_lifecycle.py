@@ -28,16 +28,6 @@ SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.
            signal.SIGUSR2, signal.SIGALRM, signal.SIGIO, signal.SIGRTMAX]
 
 
-@pytest.fixture
-def own_point(place):
-    """A mount point that belongs to somebody who is not root."""
-    path = place / "own"
-    path.mkdir()
-    if os.geteuid() == 0:
-        os.chown(path, SOMEBODY, SOMEBODY)
-    return path
-
-
 def refused(*words, status=1, prefix=()):
     """foldfs says no, in one line, whatever fusermount3 has said."""
     done = run(*prefix, FOLDFS, *words, status=status)
@@ -763,9 +753,9 @@ def test_another_pack_is_busy(small, images, mount, point):
 
 @is_root
 @needs("setpriv")
-def test_another_user_s_mount_is_busy(small, place, device_for_users, mount):
+def test_another_user_s_mount_is_busy(small, own_point, device_for_users, mount):
     """Of the same pack, even: it would not be readable."""
-    mounted = mount(small[1], "--allow_other", at=own_folder(place))
+    mounted = mount(small[1], "--allow_other", at=own_point)
     assert "busy" in refused(small[1], mounted.path, prefix=as_user(SOMEBODY))
 
 
@@ -785,12 +775,6 @@ def test_a_user_whose_number_begins_like_another_s(small, point, device_for_user
         finally:
             foldfs.detach(point)
         assert process.wait(PATIENCE) == 0
-
-
-def own_folder(place):
-    (place / "own").mkdir()
-    os.chown(place / "own", SOMEBODY, SOMEBODY)
-    return place / "own"
 
 
 def test_a_folder_that_is_not_empty(small, point):
@@ -888,9 +872,9 @@ def test_the_remains_of_a_killed_daemon_are_replaced(small, mount, point, looked
 
 @is_root
 @needs("fusermount3", "setpriv")
-def test_the_remains_are_replaced_where_the_caller_ignores_sigchld(small, place, mount,
+def test_the_remains_are_replaced_where_the_caller_ignores_sigchld(small, own_point, mount,
                                                                    device_for_users):
-    mounted = mount(small[1], at=own_folder(place), uid=SOMEBODY)
+    mounted = mount(small[1], at=own_point, uid=SOMEBODY)
     os.kill(mounted.daemon, signal.SIGKILL)
     mounted.wait()
     done = run(*as_user(SOMEBODY), sys.executable, "-c",
@@ -901,9 +885,9 @@ def test_the_remains_are_replaced_where_the_caller_ignores_sigchld(small, place,
 
 @is_root
 @needs("setpriv")
-def test_the_remains_of_another_user_s_daemon_are_not_touched(small, place, mount,
+def test_the_remains_of_another_user_s_daemon_are_not_touched(small, own_point, mount,
                                                               device_for_users):
-    mounted = mount(small[1], "--allow_other", at=own_folder(place))
+    mounted = mount(small[1], "--allow_other", at=own_point)
     os.kill(mounted.daemon, signal.SIGKILL)
     mounted.wait()
     said = refused(small[1], mounted.path, prefix=as_user(SOMEBODY))

@@ -1,19 +1,14 @@
 """By which ways the files of a job of --no-fuse are reached, whoever else writes to the folder, and
 whatever the job and its threads are short of."""
 
-import ctypes
 import os
-import shutil
-import subprocess
 import sys
 
 import pytest
 
 import foldfs
-import trees
-from foldfs import (
-    FOLDFS, FOLDPACK, NOBODY, PATIENCE, SOMEBODY, as_user, is_root, needs, run)
-from test_nofuse import WORDS, in_job, job, listeners  # noqa: F401  (a fixture)
+from foldfs import FOLDFS, PATIENCE, is_root, needs, run
+from test_nofuse import WORDS, begun, in_job, job, listeners, pack_of  # noqa: F401  (a fixture)
 
 WITHOUT = ("env", "-u", "LD_PRELOAD")
 
@@ -26,38 +21,15 @@ def above(place):
 
 # --- by other mounts, and long ways -----------------------------------------------------------
 
-TWICE = r"""
-cd "$1" && cat mnt/file mnt/folder/other "$1"/mnt/file "$1/mnt/folder/../folder/other"
-cd mnt && cat file folder/other ../mnt/file
-cd folder && cat other ../file && ls .. | wc -l && cd / && cat "$2/other" && cd "$2" && cat other
-[ -e "$1/mnt/file" ] && [ ! -e "$1/mnt/missing" ] && [ ! -e "$2/file" ] && \
-    echo yes
-"""
-
-
-@is_root
-@needs("unshare")
-@pytest.mark.parametrize("how", [(), WITHOUT], ids=["as it is", "without the object"])
-def test_another_mount_of_a_folder_above_shows_it_too(how, small, place, above):
-    (place / "twice").mkdir()
-    (place / "part").mkdir()
-    (above / "mnt/folder").mkdir()
-    mounts = 'mount --make-rprivate / && mount --bind "$1" "$2" && mount --bind "$1/mnt/folder" ' \
-             '"$3" && shift 3 && exec "$@"'
-    said = job(small[1], above / "mnt", *how, "sh", "-c", TWICE, "sh", place / "twice",
-               place / "part", before=["unshare", "-m", "sh", "-c", mounts, "sh", above,
-                                       place / "twice", place / "part"]).out
-    own, other = "content\n", "other content\n"
-    assert said == 2 * (own + other) + own + other + own + other + own + "4\n" + 2 * other + "yes\n"
-
-
 LATER = r"""
 echo begun; read line
-cat "$1/mnt/file" "$2/other" && cd "$1/mnt" && cat folder/other
+cat "$1/mnt/file" "$2/other" && cd "$1" && cat mnt/folder/other "$1/mnt/folder/../folder/other"
+cd mnt && cat file ../mnt/file && cd folder && cat other ../file && ls .. | wc -l
+cd / && cat "$2/other" && cd "$2" && cat other
 python3 -c 'import os, sys
 for path in sys.argv[1:]: print(os.stat(path).st_size, open(path).read(), end="")' \
     "$1/mnt/file" "$2/other"
-[ ! -e "$1/mnt/missing" ] && [ ! -e "$2/missing" ] && echo yes
+[ ! -e "$1/mnt/missing" ] && [ ! -e "$2/file" ] && echo yes
 """
 
 
@@ -78,7 +50,8 @@ def test_a_mount_of_a_part_and_one_that_is_made_later_show_it(how, early, small,
                FOLDFS, *WORDS, small[1], above / "mnt", "--", *how, "sh", "-c", LATER, "sh",
                place / "twice", place / "part").out
     own, other = "content\n", "other content\n"
-    assert said == own + 2 * other + f"8 {own}14 {other}yes\n"
+    assert said == own + 3 * other + 2 * own + other + own + "4\n" + 2 * other + \
+        f"8 {own}14 {other}yes\n"
 
 
 LONG = """
@@ -99,14 +72,10 @@ print(os.listdir(fd), open("f", opener=lambda p, f: os.open(p, f, dir_fd=fd)).re
 
 def test_a_working_folder_whose_path_is_too_long_is_no_hindrance(place):
     names = ["y" * 240, "z" * 240]
-    (place / "src" / names[0] / names[1]).mkdir(parents=True)
-    (place / "src" / names[0] / names[1] / "f").write_text("text")
-    run(FOLDPACK, "create", "-q", place / "src", place / "long.lmdb")
-    top = place
-    for _ in range(15):
-        top = top / ("x" * 245)
+    pack = pack_of(place, {"/".join([*names, "f"]): b"text"})
+    top = place.joinpath(*["x" * 245] * 15)
     top.mkdir(parents=True)
-    assert in_job(place / "long.lmdb", top, LONG, *names).out == "['f'] text\n"
+    assert in_job(pack, top, LONG, *names).out == "['f'] text\n"
 
 
 # --- whoever else writes there ----------------------------------------------------------------
@@ -136,81 +105,18 @@ print("all")
 @pytest.mark.parametrize("how", [(), WITHOUT], ids=["as it is", "without the object"])
 def test_what_others_put_there_is_not_shown(how, small, place, point):
     os.symlink(point, place / "link")
-    with subprocess.Popen([FOLDFS, *WORDS, small[1], point, "--", *how, sys.executable, "-c",
-                           BESIDE, point, place / "link"], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True) as running:
-        assert running.stdout.readline() == "begun\n"
+    with begun(small[1], point, *how, sys.executable, "-c", BESIDE, point, place / "link") as job:
         (point / "folder/other").write_text("of somebody else")
         (point / "folder/new").write_text("new")
         (point / "new").write_text("new")
-        assert running.communicate(timeout=PATIENCE)[0] == "all\n"
+        assert job.communicate(timeout=PATIENCE)[0] == "all\n"
     assert (point / "folder/other").read_text() == "of somebody else"
-
-
-SHARED = """
-import ctypes, os, sys
-top, user, links = sys.argv[1], int(sys.argv[2]), eval(sys.argv[3])
-libc = ctypes.CDLL(None)
-os.setgroups([])
-os.setgid(user)
-os.setuid(user)
-fd = libc.inotify_init1(0)
-assert libc.inotify_add_watch(fd, top.encode(), 0x100) >= 0  # IN_CREATE
-print("watches", flush=True)
-os.read(fd, 4096)
-for name, target in links.items():
-    try:
-        os.symlink(target, os.path.join(top, name))
-    except FileExistsError:
-        print("late", flush=True)
-"""
-
-
-def state(folder):
-    return sorted((path.relative_to(folder), path.lstat().st_mode, path.lstat().st_uid,
-                   path.read_bytes() if path.is_file() else b"") for path in folder.rglob("*"))
-
-
-@is_root
-@needs("setpriv")
-@pytest.mark.parametrize("victim", ["file", "folder", "full"])
-def test_links_that_others_put_there_lead_nowhere(victim, place):
-    """Between the look at what is there, and what is made and removed."""
-    (place / "src").mkdir()
-    for i in range(400):
-        (place / f"src/c{i:04}/sub").mkdir(parents=True)
-    os.symlink("somewhere", place / "src/c0399/link")
-    run(FOLDPACK, "create", "-q", place / "src", place / "many.lmdb")
-    victims, top = place / "victims", place / "shared"
-    (victims / "folder").mkdir(parents=True)
-    (victims / "full/sub").mkdir(parents=True)
-    (victims / "full/link").write_text("a file")
-    (victims / "file").write_text("secret")
-    (victims / "file").chmod(0o600)
-    (victims / "folder").chmod(0o700)
-    for path in [victims, *victims.rglob("*")]:
-        os.chown(path, SOMEBODY, SOMEBODY)
-    before = state(victims)
-    top.mkdir()
-    os.chown(top, SOMEBODY, SOMEBODY)
-    top.chmod(0o777)
-    with subprocess.Popen([sys.executable, "-c", SHARED, top, str(NOBODY),
-                           repr({"c0399": str(victims / victim)})], stdout=subprocess.PIPE,
-                          text=True) as evil:
-        assert evil.stdout.readline() == "watches\n"
-        done = job(place / "many.lmdb", top, "true", before=as_user(SOMEBODY), status=None)
-        if evil.communicate(timeout=PATIENCE)[0]:
-            pytest.skip("the link came too late")
-    assert done.returncode == 1 and "c0399" in done.err
-    assert state(victims) == before
-    assert os.readlink(top / "c0399") == str(victims / victim)
 
 
 @is_root
 def test_folders_that_the_filesystem_takes_for_one_are_refused(place, point):
     """As one does that does not tell 'a' from 'A': each would show the files of the other."""
-    pack = trees.packed(place / "source", lambda source: [
-        trees.write(source / name / "file", name.encode()) for name in ("a", "A")])[1]
+    pack = pack_of(place, {"a/file": b"a", "A/file": b"A"})
     for name in ("a", "A"):
         (point / name).mkdir()
     run("mount", "--bind", point / "a", point / "A")
@@ -219,32 +125,6 @@ def test_folders_that_the_filesystem_takes_for_one_are_refused(place, point):
     finally:
         foldfs.detach(point / "A")
     assert f"{point}: 'a' in it and another folder are one there" in said
-
-
-@is_root
-@pytest.mark.parametrize("owner, mode", [(SOMEBODY, 0o755), (0, 0o777), (0, 0o775), (0, 0o1777)])
-def test_root_makes_nothing_where_others_may_write(owner, mode, small, point):
-    os.chown(point, owner, 0)
-    point.chmod(mode)
-    done = job(small[1], point, "true", status=1)
-    assert "others may write to it" in done.err and "--mkdir" in done.err
-    assert os.listdir(point) == []
-
-
-def test_mkdir_makes_a_folder_of_its_own_and_removes_no_other(small, place):
-    made, moved = place / "made", place / "moved"
-    with subprocess.Popen(["sh", "-c", 'umask 0; exec "$@"', "sh", FOLDFS, *WORDS, "--mkdir",
-                           small[1], made, "--", "sh", "-c", "echo begun; read line; true"],
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
-        assert running.stdout.readline() == b"begun\n"
-        assert made.stat().st_mode & 0o777 == 0o755
-        made.rename(moved)
-        made.mkdir()
-        running.communicate(timeout=PATIENCE)
-    assert made.is_dir() and running.returncode == 0
-    made.rmdir()
-    job(small[1], made, "true", options=["--mkdir"])
-    assert not made.exists()
 
 
 NUMBERS = """
@@ -269,27 +149,9 @@ print(open(top + "/folder/other").read(), end="")
 def test_a_folder_of_the_job_with_the_number_of_one_that_is_gone_is_its_own(how, small, place,
                                                                             point):
     """As ext4 gives it at once, to the next folder that is made."""
-    with subprocess.Popen([FOLDFS, *WORDS, small[1], point, "--", *how, sys.executable, "-c",
-                           NUMBERS, point, place / "own"], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True) as running:
-        assert running.stdout.readline() == "begun\n"
+    with begun(small[1], point, *how, sys.executable, "-c", NUMBERS, point, place / "own") as job:
         (point / "folder").rmdir()
-        assert running.communicate(timeout=PATIENCE)[0] == "other content\n"
-
-
-@is_root
-def test_nobody_else_can_write_to_what_root_makes(place, point):
-    """Whatever the modes in the pack are."""
-    (place / "src/open").mkdir(parents=True)
-    (place / "src/open/file").write_text("text")
-    (place / "src/open").chmod(0o777)
-    run(FOLDPACK, "create", "-q", place / "src", place / "open.lmdb")
-    with subprocess.Popen([FOLDFS, *WORDS, place / "open.lmdb", point, "--", "sh", "-c",
-                           f"stat -c %a {point}/open; read line; true"], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE) as running:
-        assert running.stdout.readline() == b"777\n"
-        assert (point / "open").stat().st_mode & 0o777 == 0o755
-        running.communicate(timeout=PATIENCE)
+        assert job.communicate(timeout=PATIENCE)[0] == "other content\n"
 
 
 CHANGES = """
@@ -315,14 +177,13 @@ print([libc.mprotect(ctypes.c_void_p(int(start, 16)), 4096, 3) for start in addr
 
 def test_nobody_can_change_what_was_copied(small, point):
     """Not even by a descriptor that may write, as a process outside of the job can have."""
-    script = f"exec 7<{point}/large; echo $$; read line; cat /dev/fd/7 | cmp - {point}/large && " \
-        "echo same"
-    with subprocess.Popen([FOLDFS, *WORDS, small[1], point, "--", "sh", "-c", script],
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
-        pid = running.stdout.readline().strip()
+    script = f"exec 7<{point}/large; echo begun; echo $$; read line; " \
+        f"cat /dev/fd/7 | cmp - {point}/large && echo same"
+    with begun(small[1], point, "sh", "-c", script) as job:
+        pid = job.stdout.readline().strip()
         assert run(sys.executable, "-c", CHANGES, pid, "7").out == \
             "True " * 8 + "True\n[-1]\n"
-        assert running.communicate("\n", timeout=PATIENCE)[0] == "same\n"
+        assert job.communicate("\n", timeout=PATIENCE)[0] == "same\n"
 
 
 # --- threads with something of their own ------------------------------------------------------
@@ -464,24 +325,15 @@ print(wrong)
 def test_files_are_never_missing_because_descriptors_are_short(files, threads, place, point):
     """Nor is anything of what may be read refused. One thread gets all of it: what is only kept is
     given up."""
-    trees = place / "src"
-    (trees / "secret").mkdir(parents=True)
-    (trees / "secret/other").write_text("text")
-    (trees / "secret").chmod(0o700)  # so that it counts who asks
-    run(FOLDPACK, "create", "-q", trees, place / "p.lmdb")
+    pack = pack_of(place, {"secret/other": b"text"}, secret=0o700)  # it counts who asks
     limit = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh"]
-    assert in_job(place / "p.lmdb", point, FEW, str(threads), before=limit).out == "[]\n"
+    assert in_job(pack, point, FEW, str(threads), before=limit).out == "[]\n"
 
 
-def test_a_limit_of_the_size_of_files_is_named(small, place, point):
+def test_a_limit_of_the_size_of_files_is_named(place, point):
     """Files in memory count, too. Root may raise it, and a job keeps its own."""
-    trees = place / "src"
-    trees.mkdir()
-    (trees / "large").write_bytes(b"x" * 1000000)
-    (trees / "small").write_bytes(b"y" * 1000)
-    run(FOLDPACK, "create", "-q", trees, place / "p.lmdb")
-    done = job(place / "p.lmdb", point, "sh", "-c",
-               f"cat {point}/small {point}/large | wc -c; ulimit -f",
+    pack = pack_of(place, {"large": b"x" * 1000000, "small": b"y" * 1000})
+    done = job(pack, point, "sh", "-c", f"cat {point}/small {point}/large | wc -c; ulimit -f",
                before=["bash", "-c", 'ulimit -f 100; exec "$@"', "bash"])
     if done.out.split()[0] == "1001000":
         assert done.err == ""
@@ -490,6 +342,6 @@ def test_a_limit_of_the_size_of_files_is_named(small, place, point):
         assert "'large' has 977 KiB, and '--no-fuse' opens files of up to 100 KiB, as 'ulimit " \
             "-f' says" in done.err
     assert done.out.split()[1] == "200"  # of 512 bytes
-    done = job(place / "p.lmdb", point, "sh", "-c", f"cat {point}/large | wc -c",
+    done = job(pack, point, "sh", "-c", f"cat {point}/large | wc -c",
                before=["bash", "-c", 'ulimit -S -f 100; exec "$@"', "bash"])
     assert (done.out, done.err) == ("1000000\n", "")

@@ -50,13 +50,6 @@ def helper_of(mounted):
     return pid
 
 
-@pytest.fixture
-def own_point(place):
-    (place / "own").mkdir()
-    os.chown(place / "own", SOMEBODY, SOMEBODY)
-    return place / "own"
-
-
 def test_root_s_daemon_has_no_privileges_but_its_helper_unmounts(small, mount):
     mounted = mount(small[1])
     assert trees.content(mounted) == trees.content(small[0])

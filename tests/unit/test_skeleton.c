@@ -281,14 +281,18 @@ TEST_WITH(world, w, a_folder_that_was_created_goes)
 	assert_int_equal(access(w->folder, F_OK), -1);
 }
 
+/* To all that is made, the pack gives rights to all. */
 TEST_WITH(world, w, others_cannot_write_to_what_is_made)
 {
 	struct stat st;
 
+	assert_done(rmdir(w->folder));
 	umask(0);
-	assert_done(make(w, NULL));
+	assert_done(skeleton_make(&w->tree, w->folder, true, &w->skeleton, NULL));
 	umask(022);
 	assert_done(fstatat(w->skeleton.folder, "a/b/c", &st, 0));
+	assert_int_equal(st.st_mode & 0777, 0755);
+	assert_done(fstat(w->skeleton.folder, &st));
 	assert_int_equal(st.st_mode & 0777, 0755);
 }
 
@@ -307,6 +311,7 @@ TEST_WITH(world, w, a_folder_that_others_may_write_to_is_none_for_root)
 	assert_done(chmod(w->folder, 0755));
 	if (geteuid() == 0) {
 		assert_non_null(strstr(err.text, "others may write to it"));
+		assert_non_null(strstr(err.text, "--mkdir"));
 		assert_done(chown(w->folder, 1, 0));
 		assert_int_equal(make(w, &err), -EPERM);
 	}

@@ -248,25 +248,6 @@ def test_the_folder_is_found_where_it_is(small, place):
     assert said(small[1], place / "above/mnt", MOVED) == ["all\n"] * 2
 
 
-SIGNAL = """
-import os, signal, sys
-def interrupt(*_):
-    raise TimeoutError
-signal.signal(signal.SIGALRM, interrupt)
-try:
-    signal.setitimer(signal.ITIMER_REAL, 0.1, 5)  # again, if it came just before the call
-    os.open(sys.argv[2], os.O_RDONLY)
-except TimeoutError:
-    print("interrupted")
-"""
-
-
-def test_who_waits_for_a_pipe_can_be_interrupted(small, place, point):
-    os.mkfifo(place / "pipe")
-    command = (sys.executable, "-B", "-c", SIGNAL, point, place / "pipe")
-    assert job(small[1], point, *command).out == "interrupted\n"
-
-
 def test_what_the_user_preloads_stays_before_it(small, place, point):
     shutil.copy(OBJECT, place / "own.so")
     env = {**os.environ, "LD_PRELOAD": os.fspath(place / "own.so")}

@@ -28,7 +28,6 @@ os.environ.setdefault("FOLDFS_PYTHON", sys.executable)  # which has the librarie
 STATS = "user.foldfs.stats"
 MIB = 1 << 20
 NOBODY, SOMEBODY = 65534, 1  # users who own nothing; fusermount3 asks that they have names
-NAMELESS = 12345  # has none
 NAMELESS = 54321  # a user that no passwd(5) knows, as containers have
 PATIENCE = 60  # seconds after which something that is awaited counts as hung
 
@@ -254,6 +253,15 @@ def wait_for(pid, seconds=PATIENCE):
         os.close(fd)
     status = os.waitpid(pid, 0)[1]
     return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
+
+
+@contextlib.contextmanager
+def one_daemon():
+    """What the block mounts, and unmounts, leaves one daemon behind, which ends well."""
+    before = children(os.getpid()).keys()
+    yield
+    [daemon] = children(os.getpid()).keys() - before
+    assert wait_for(daemon) == 0
 
 
 def is_gone(pid):

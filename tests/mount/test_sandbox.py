@@ -338,8 +338,6 @@ def test_groups_that_are_not_known_open_nothing(small, place, point):
         status=$?
         umount {point}
         exit $status"""
-    before = foldfs.children(os.getpid()).keys()
-    done = run("unshare", "--mount", "sh", "-c", script, status=1)
+    with foldfs.one_daemon():
+        done = run("unshare", "--mount", "sh", "-c", script, status=1)
     assert "Permission denied" in done.err
-    [daemon] = foldfs.children(os.getpid()).keys() - before
-    assert foldfs.wait_for(daemon) == 0

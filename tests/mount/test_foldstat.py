@@ -146,9 +146,7 @@ def test_the_block_shows_what_the_mount_counts(mounted):
 
 @pytest.mark.parametrize("options, keeper", [
     ("cache=kernel", "the kernel keeps what was read"),
-    ("cache=kernel,policy=lru", "the kernel keeps what was read"),
     ("cache=pool,policy=lru", "the pool keeps what was read, policy lru"),
-    ("cache=pool,policy=pin", "the pool keeps what was read, policy pin"),
 ])  # fmt: skip
 def test_who_keeps_the_data_is_shown(small, mount, options, keeper):
     assert block(mount(small[1], "-o", options))["cache"] == keeper
@@ -347,17 +345,16 @@ def asking(process):
     wait_until(lambda: all(map(has_ended, askers)))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("words", [
-    ["{}"], ["--json", "{}"], ["{}", "3600"], ["--json", "{}", "3600"], ["-w", "{}", "3600"],
+    ["{}"], ["{}", "3600"], ["--json", "{}", "3600"], ["-w", "{}", "3600"],
     ["--prometheus", "{}"], ["--order={}.order", "{}"]])
-def test_a_signal_ends_it_whatever_the_daemon_does(mounted, number, words):
+def test_a_signal_ends_it_whatever_the_daemon_does(mounted, words):
     mounted.path.with_suffix(".order").write_bytes(b"file\n")
     with stopped(mounted), watching(*(word.format(mounted.path) for word in words)) as process:
         with asking(process):
-            process.send_signal(number)
+            process.terminate()
             out, err = ended(process)
-    assert process.returncode in (0, -number) and (out, err) == ("", "")
+    assert process.returncode in (0, -signal.SIGTERM) and (out, err) == ("", "")
 
 
 def test_a_signal_ends_lines_whose_daemon_stops_meanwhile(mounted):
@@ -494,25 +491,21 @@ def test_paths_begin_at_the_root_of_the_mount(place, small, mount):
     assert "line 1: 'folder/other' is not" in give(place, mounted, [b"folder/other"], 1)
 
 
-@pytest.mark.parametrize("line, reason", [
-    (b"none", "'none' is not in the pack; paths begin below the root of the mount"),
-    (b"file/below", "'file/below' is not in the pack; paths begin below the root of the mount"),
-    (b"../file", "'../file' is not in the pack; paths begin below the root of the mount"),
-    (b"folder", "'folder' is a folder"),
-    (b".", "'.' is a folder"),
-    (b"link", "'link' is a symbolic link; name the file that it leads to"),
-    (b"file\0", "no path"),
-    (b"x" * 20000, "no path"),
-])  # fmt: skip
-def test_an_order_with_a_wrong_path_is_refused_whole(place, mount, line, reason):
+def test_an_order_with_a_wrong_path_is_refused_whole(place, mount):
     (place / "source/folder").mkdir(parents=True)
     trees.write(place / "source/file", b"content\n")
     os.symlink("file", place / "source/link")
     mounted = mount(foldfs.pack(place / "source", place / "p.lmdb"))
     before = mounted.stats()["oracle"]
-    said = give(place, mounted, [b"file", b"", line, b"other"], 1)
-    assert said == f"foldstat: {place}/order: line 3: {reason}\n"
-    assert mounted.stats()["oracle"] == before
+    missing = "is not in the pack; paths begin below the root of the mount"
+    for line, reason in {
+            b"none": f"'none' {missing}", b"file/below": f"'file/below' {missing}",
+            b"../file": f"'../file' {missing}", b".": "'.' is a folder",
+            b"folder": "'folder' is a folder", b"file\0": "no path", b"x" * 20000: "no path",
+            b"link": "'link' is a symbolic link; name the file that it leads to"}.items():
+        said = give(place, mounted, [b"file", b"", line, b"other"], 1)
+        assert said == f"foldstat: {place}/order: line 3: {reason}\n"
+        assert mounted.stats()["oracle"] == before
 
 
 def test_an_order_that_cannot_be_read_or_given_is_refused(place, mounted):
@@ -529,14 +522,6 @@ def test_an_order_that_cannot_be_read_or_given_is_refused(place, mounted):
     ]:  # fmt: skip
         said = run(FOLDSTAT, "--order", file, path, status=1).err
         assert said.startswith(f"foldstat: {reason}") and said.count("\n") == 1
-
-
-def test_where_nothing_is_read_ahead_no_order_is_taken(place, small, mount):
-    mounted = mount(small[1], "--readahead=0")
-    assert give(place, mounted, [b"file"], 1) == (
-        f"foldstat: {mounted.path}: nothing is read ahead there: it was mounted with "
-        "--readahead=0\n"
-    )
 
 
 @is_root
@@ -701,20 +686,14 @@ def test_output_that_cannot_be_written_is_a_failure(mounted):
         ([], "MOUNTPOINT is missing"),
         (["/m", "1", "2", "3"], "unexpected argument '3'"),
         (["/m", "0"], "INTERVAL '0' is not a number of seconds, from 0.01 to 86400"),
-        (["/m", "x"], "INTERVAL 'x' is not"),
         (["/m", ""], "an argument is empty"),
         (["/m", "."], "INTERVAL '.' is not"),
-        (["/m", "1s"], "INTERVAL '1s' is not"),
         (["/m", "nan"], "INTERVAL 'nan' is not"),
-        (["/m", "0x1"], "INTERVAL '0x1' is not"),
         (["/m", "1e3"], "INTERVAL '1e3' is not"),
         (["/m", "86401"], "INTERVAL '86401' is not"),
-        (["/m", "-1"], "unknown option '-1'"),
         (["/m", "1", "0"], "COUNT '0' is not a number of lines, from 1 up"),
         (["/m", "1", "1.5"], "COUNT '1.5' is not"),
         (["/m", "1", "99999999999999999999"], "COUNT '99999999999999999999' is not"),
-        (["--jsn", "/m"], "unknown option '--jsn'; did you mean '--json'?"),
-        (["--order"], "'--order': needs a value"),
         (["--order", "f"], "MOUNTPOINT is missing"),
         (["--order", "f", "/m", "1"], "'--order' takes no INTERVAL"),
         (["--prometheus", "/m", "1"], "'--prometheus' takes no INTERVAL"),

@@ -255,20 +255,6 @@ def test_storage_that_hangs_is_said(gate, mount):
 # --- terminals ------------------------------------------------------------------------------
 
 
-def test_names_cannot_command_the_terminal(place, small, mount):
-    pack = os.path.join(os.fsencode(place), b"\x1b[31m\x9bJ\n\xc2\x9b2J.lmdb")
-    os.link(small[1], pack)
-    point = os.path.join(os.fsencode(place), b"evil\x1b[2J\xc2\x9b")
-    os.mkdir(point)
-    mounted = mount(os.fsdecode(pack), at=os.fsdecode(point))
-    with live(mounted) as view:
-        view.wait_for("evil?[2J?")
-        view.wait_for("\\033[31m")
-        view.press(b"q")
-        assert view.end() == 0
-        assert b"\xc2\x9b" not in view.raw and b"\x9bJ" not in view.raw
-
-
 def test_where_the_locale_has_no_blocks_it_is_ascii(bulk, mount):
     mounted = mount(bulk[1])
     trees.content(mounted)

@@ -61,15 +61,6 @@ def test_another_user_has_none(mounted):
     assert samples(done.out) == {}
 
 
-def test_labels_hold_any_name(place, small, mount):
-    point = os.path.join(os.fsencode(place), b'a"b\\c\n\xff\xc3\xa9')
-    os.mkdir(point)
-    mounted = mount(small[1], at=os.fsdecode(point))
-    done = subprocess.run([FOLDSTAT, "--prometheus", mounted.path], stdout=subprocess.PIPE)
-    label = f'mount="{place}/a\\"b\\\\c\\\\012\\\\377é"'
-    assert samples(done.stdout.decode())["foldfs_up", label] == 1
-
-
 def test_a_mount_that_does_not_answer_is_down(mounted):
     with stopped(mounted):
         found = samples(run(FOLDSTAT, "--prometheus", mounted).out)

@@ -55,7 +55,7 @@ def test_root_s_daemon_has_no_privileges_but_its_helper_unmounts(small, mount):
     assert trees.content(mounted) == trees.content(small[0])
     assert all_threads(mounted.daemon) == {(1, 0, 2)}
     assert of_process(helper_of(mounted)) == of_process("self")
-    os.kill(mounted.daemon, signal.SIGTERM)
+    os.kill(mounted.daemon, signal.SIGINT)
     assert mounted.wait() == 0
     assert not is_mounted(mounted)
 
@@ -66,7 +66,7 @@ def test_a_user_s_daemon_gains_none_but_its_helper_unmounts(small, own_point, mo
     mounted = mount(small[1], at=own_point, uid=SOMEBODY)
     assert all_threads(mounted.daemon) == {(1, 0, 2)}
     assert of_process(helper_of(mounted))[0] == 0
-    os.kill(mounted.daemon, signal.SIGTERM)
+    os.kill(mounted.daemon, signal.SIGINT)
     assert mounted.wait() == 0
     assert not is_mounted(mounted)
 

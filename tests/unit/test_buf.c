@@ -98,21 +98,6 @@ TEST(a_format_longer_than_the_room_is_whole)
 	buf_release(&buf);
 }
 
-TEST(reserved_room_is_not_allocated_again)
-{
-	struct buf buf = BUF_INIT;
-	char *data;
-
-	assert_int_equal(buf_reserve(&buf, 1000), 0);
-	assert_int_equal(buf.len, 0);
-	assert_true(buf.room >= 1000);
-	data = buf.data;
-	for (int i = 0; i < 1000; i++)
-		assert_int_equal(buf_add(&buf, "x", 1), 0);
-	assert_ptr_equal(buf.data, data);
-	buf_release(&buf);
-}
-
 /* The length is over the address space with one more byte: the failure that needs no
  * allocator to be tricked. */
 TEST(running_out_of_memory_changes_nothing)

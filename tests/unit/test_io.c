@@ -98,6 +98,25 @@ TEST(a_line_that_memory_has_no_room_for_is_no_end)
 #endif
 }
 
+/* A folder, and a name in it. */
+struct place {
+	char dir[32], file[64];
+};
+
+static void begin_place(struct place *place)
+{
+	strcpy(place->dir, "/tmp/test_io.XXXXXX");
+	assert_non_null(mkdtemp(place->dir));
+	snprintf(place->file, sizeof(place->file), "%s/file", place->dir);
+}
+
+static void end_place(struct place *place)
+{
+	assert_int_equal(scratch_remove(place->dir), 0);
+}
+
+FIXTURE(place, struct place, begin_place, end_place);
+
 static void write_file(const char *path, const char *text)
 {
 	FILE *file = fopen(path, "we");
@@ -117,13 +136,12 @@ static void assert_file(const char *path, const char *text)
 	assert_string_equal(have, text);
 }
 
-TEST(a_name_that_is_taken_is_replaced_only_if_that_is_said)
+TEST_OF(place, a_name_that_is_taken_is_replaced_only_if_that_is_said)
 {
-	char dir[] = "/tmp/test_io.XXXXXX", from[64], to[64];
+	const char *from = place->file;
+	char to[64];
 
-	assert_non_null(mkdtemp(dir));
-	snprintf(from, sizeof(from), "%s/from", dir);
-	snprintf(to, sizeof(to), "%s/to", dir);
+	snprintf(to, sizeof(to), "%s/to", place->dir);
 	write_file(from, "new");
 	write_file(to, "old");
 	assert_int_equal(io_rename(from, to, false), -EEXIST);
@@ -133,64 +151,55 @@ TEST(a_name_that_is_taken_is_replaced_only_if_that_is_said)
 	assert_int_equal(io_rename(from, to, true), -ENOENT);
 	assert_int_equal(io_rename(to, from, false), 0);
 	assert_file(from, "new");
-	assert_int_equal(scratch_remove(dir), 0);
 }
 
-TEST(a_file_is_put_whole_and_leaves_nothing_beside_it)
+TEST_OF(place, a_file_is_put_whole_and_leaves_nothing_beside_it)
 {
 	char text[] = "new";
 	const struct iovec parts[] = {{text, 2}, {text + 2, 1}};
-	char dir[] = "/tmp/test_io.XXXXXX", path[64];
 
-	assert_non_null(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/file", dir);
-	write_file(path, "old");
+	write_file(place->file, "old");
 	for (int count = 1; count <= 2; count++) {
-		SCOPE_CLOSE int fd = io_put(path, 0600, parts, count);
+		SCOPE_CLOSE int fd = io_put(place->file, 0600, parts, count);
 
-		assert_true(io_is_named(fd, path));
-		assert_file(path, count == 1 ? "ne" : "new");
+		assert_true(io_is_named(fd, place->file));
+		assert_file(place->file, count == 1 ? "ne" : "new");
 	}
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(io_put(dir, 0600, parts, 2), -EISDIR);
-	assert_int_equal(rmdir(dir), 0);
-	assert_int_equal(io_put(path, 0600, parts, 2), -ENOENT);
+	assert_int_equal(unlink(place->file), 0);
+	assert_int_equal(io_put(place->dir, 0600, parts, 2), -EISDIR);
+	assert_int_equal(rmdir(place->dir), 0);
+	assert_int_equal(io_put(place->file, 0600, parts, 2), -ENOENT);
+	assert_int_equal(mkdir(place->dir, 0700), 0);
 }
 
 /* What threads before it left, whose numbers come again. */
-TEST(a_file_is_put_whatever_killed_processes_left_beside_it)
+TEST_OF(place, a_file_is_put_whatever_killed_processes_left_beside_it)
 {
-	char text[] = "new", dir[] = "/tmp/test_io.XXXXXX", path[64], left[96];
+	char text[] = "new", left[96];
 	const struct iovec part = {text, 3};
 	SCOPE_CLOSE int fd = -1;
 
-	assert_non_null(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/file", dir);
-	snprintf(left, sizeof(left), "%s/.file.%d", dir, (int)gettid());
+	snprintf(left, sizeof(left), "%s/.file.%d", place->dir, (int)gettid());
 	write_file(left, "half of it");
-	fd = io_put(path, 0600, &part, 1);
-	assert_true(io_is_named(fd, path));
+	fd = io_put(place->file, 0600, &part, 1);
+	assert_true(io_is_named(fd, place->file));
 	assert_file(left, "half of it");
-	assert_int_equal(scratch_remove(dir), 0);
 }
 
-TEST(a_file_that_cannot_be_put_for_want_of_descriptors_says_so)
+TEST_OF(place, a_file_that_cannot_be_put_for_want_of_descriptors_says_so)
 {
-	char text[] = "new", dir[] = "/tmp/test_io.XXXXXX", path[64];
+	char text[] = "new";
 	const struct iovec part = {text, 3};
 	struct rlimit before, few;
 	int next = dup(STDIN_FILENO);
 
-	assert_non_null(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/file", dir);
 	assert_int_equal(close(next), 0);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	few = (struct rlimit){.rlim_cur = (rlim_t)next + 1, .rlim_max = before.rlim_max};
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	next = io_put(path, 0600, &part, 1);
+	next = io_put(place->file, 0600, &part, 1);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(next, -EMFILE);
-	assert_int_equal(rmdir(dir), 0);
 }
 
 TEST(a_file_that_has_more_bytes_than_its_size_does_not_end_there)
@@ -289,24 +298,20 @@ TEST(closed_standard_descriptors_are_filled_by_such_that_fail)
 	assert_int_equal(status, 0);
 }
 
-TEST(a_named_pipe_is_not_waited_for)
+TEST_OF(place, a_named_pipe_is_not_waited_for)
 {
-	char dir[] = "/tmp/foldfs-io-XXXXXX", path[64];
 	struct err err = {0};
 	int error = 0;
 
-	assert_non_null(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/pipe", dir);
-	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_int_equal(io_open_given(path, &err), -ESPIPE);
+	assert_int_equal(mkfifo(place->file, 0600), 0);
+	assert_int_equal(io_open_given(place->file, &err), -ESPIPE);
 	assert_string_equal(err.text,
 			    "a named pipe, whose writer is not waited for; a file, or "
 			    "<(COMMAND), can be read");
-	assert_null(io_fopen_given(path, &error, &err));
+	assert_null(io_fopen_given(place->file, &error, &err));
 	assert_int_equal(error, -ESPIPE);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(io_open_given(path, &err), -ENOENT);
-	assert_int_equal(scratch_remove(dir), 0);
+	assert_int_equal(unlink(place->file), 0);
+	assert_int_equal(io_open_given(place->file, &err), -ENOENT);
 }
 
 /* The writer comes later than the reader, as that of a shell may. */

@@ -156,7 +156,6 @@ TEST_OF(json, keys_are_escaped_like_strings)
 	assert_text(json, "{\"a\\\"\\n\\udcff\": 1}");
 }
 
-/* The first and last character of each row of Unicode's table of well-formed UTF-8. */
 TEST(what_a_terminal_obeys_is_escaped_and_means_the_same)
 {
 	assert_bytes("a\x7f\xc2\x9b[m", 6, "\"a\\u007f\\u009b[m\"");
@@ -166,39 +165,18 @@ TEST(what_a_terminal_obeys_is_escaped_and_means_the_same)
 		7, "\"\\u202eb\\u2069\"");
 }
 
-TEST(valid_utf8_passes_as_it_is)
-{
-	static const char all[] =
-		"\" ~\xc2\xa0\xdf\xbf\xe0\xa0\x80\xe0\xbf\xbf\xe1\x80\x80\xec\xbf\xbf"
-		"\xed\x80\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf\xf0\x90\x80\x80"
-		"\xf0\xbf\xbf\xbf\xf1\x80\x80\x80\xf3\xbf\xbf\xbf\xf4\x80\x80\x80"
-		"\xf4\x8f\xbf\xbf\"";
-
-	assert_bytes(all + 1, strlen(all) - 2, all);
-}
-
 TEST(bytes_that_are_not_utf8_become_lone_surrogates)
 {
 	static const struct {
 		const char *bytes, *text;
 	} table[] = {
 		{"\x80", "\\udc80"}, /* alone */
-		{"\xbf", "\\udcbf"},
 		{"\xff", "\\udcff"},
-		{"\xfe", "\\udcfe"},
 		{"\xc0\x80", "\\udcc0\\udc80"}, /* overlong */
-		{"\xc1\xbf", "\\udcc1\\udcbf"},
-		{"\xe0\x9f\xbf", "\\udce0\\udc9f\\udcbf"},
-		{"\xf0\x8f\xbf\xbf", "\\udcf0\\udc8f\\udcbf\\udcbf"},
 		{"\xed\xa0\x80", "\\udced\\udca0\\udc80"}, /* surrogates */
-		{"\xed\xbf\xbf", "\\udced\\udcbf\\udcbf"},
 		{"\xf4\x90\x80\x80", "\\udcf4\\udc90\\udc80\\udc80"}, /* > U+10FFFF */
-		{"\xf5\x80\x80\x80", "\\udcf5\\udc80\\udc80\\udc80"},
 		{"\xc2", "\\udcc2"}, /* cut short */
-		{"\xe2\x82", "\\udce2\\udc82"},
 		{"\xf0\x9f\x98", "\\udcf0\\udc9f\\udc98"},
-		{"\xc2x", "\\udcc2x"},
-		{"\xe2\x82x", "\\udce2\\udc82x"},
 		{"\xf0\x9f\x98x", "\\udcf0\\udc9f\\udc98x"},
 		{"\xe2\xc3\xa9", "\\udce2\xc3\xa9"}, /* then a good one */
 		{"a\xffz\xc3\xa9\xfe", "a\\udcffz\xc3\xa9\\udcfe"},

@@ -39,12 +39,14 @@ enum opt_kind {
 	OPT_KIND_CLEAR,	  /* bool: sets it to false */
 	OPT_KIND_NONE,	  /* no field: is taken, with or without a value, and changes nothing */
 	OPT_KIND_REFUSED, /* no field: `help` says why, and the way out */
-	OPT_KIND_SIZE,	  /* uint64_t, bytes: size_parse() */
-	OPT_KIND_NUMBER,  /* uint64_t */
-	OPT_KIND_OCTAL,	  /* uint64_t, as 022 */
-	OPT_KIND_STRING,  /* const char * */
-	OPT_KIND_CHOICE,  /* int: the index in choices */
-	OPT_KIND_LIST,	  /* struct opt_list: may be given several times; no item is empty */
+	OPT_KIND_HELP,	  /* no field: what is wanted, see opt_builtin */
+	OPT_KIND_VERSION,
+	OPT_KIND_SIZE,	 /* uint64_t, bytes: size_parse() */
+	OPT_KIND_NUMBER, /* uint64_t */
+	OPT_KIND_OCTAL,	 /* uint64_t, as 022 */
+	OPT_KIND_STRING, /* const char * */
+	OPT_KIND_CHOICE, /* int: the index in choices */
+	OPT_KIND_LIST,	 /* struct opt_list: may be given several times; no item is empty */
 };
 
 #define OPT_LIST_MAX 64
@@ -115,6 +117,9 @@ struct opt_command {
 	bool stop_at_dashes;	 /* arguments after `--` are a command: see opt_result */
 	bool help_word;		 /* `help` alone is --help */
 };
+
+/* -h and -V, which need no row. */
+extern const struct opt opt_builtin[];
 
 enum opt_want { OPT_RUN, OPT_HELP, OPT_VERSION };
 

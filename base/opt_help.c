@@ -105,13 +105,6 @@ void opt_help(const struct opt_command *command, FILE *out)
 	static const struct opt mount = {.letter = 'o',
 					 .arg = "NAME[=VALUE],...",
 					 .help = "the same options by name, as in fstab"};
-	static const struct opt builtin[] = {
-		{.kind = OPT_KIND_FLAG, .letter = 'h', .name = "help", .help = "show this help"},
-		{.kind = OPT_KIND_FLAG,
-		 .letter = 'V',
-		 .name = "version",
-		 .help = "show the version"},
-	};
 
 	put_lines(out, "usage: ", "       ", command->name, command->synopsis);
 	fprintf(out, "\n%s\n", command->summary);
@@ -123,8 +116,8 @@ void opt_help(const struct opt_command *command, FILE *out)
 		fputs("\nmore:\n", out);
 	if (command->mount_style)
 		put_entry(out, &mount);
-	put_entry(out, &builtin[0]);
-	put_entry(out, &builtin[1]);
+	for (const struct opt *row = opt_builtin; row->kind != OPT_KIND_END; row++)
+		put_entry(out, row);
 	if (command->elsewhere)
 		fprintf(out, "\n%s\n", command->elsewhere);
 }

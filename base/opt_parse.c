@@ -23,6 +23,12 @@ struct given {
 	char *value; /* NULL: none */
 };
 
+const struct opt opt_builtin[] = {
+	{.kind = OPT_KIND_HELP, .letter = 'h', .name = "help", .help = "show this help"},
+	{.kind = OPT_KIND_VERSION, .letter = 'V', .name = "version", .help = "show the version"},
+	OPT_END,
+};
+
 /* --- refusals ------------------------------------------------------------------------- */
 
 static int refuse_option(const struct parser *p, const struct given *given, const char *reason)
@@ -92,10 +98,8 @@ static int refuse_unknown(const struct parser *p, const struct given *given)
 	for (const struct opt *row = p->command->table; row->kind != OPT_KIND_END; row++)
 		if (row->name && (mount || !row->letter_only))
 			opt_nearest(&nearest, row->name);
-	if (!mount) {
-		opt_nearest(&nearest, "help");
-		opt_nearest(&nearest, "version");
-	}
+	for (const struct opt *row = opt_builtin; !mount && row->kind != OPT_KIND_END; row++)
+		opt_nearest(&nearest, row->name);
 	if (!nearest.name)
 		return err_set(p->err, -EINVAL, "unknown option '%s%.*s'%s", given->prefix,
 			       (int)given->len, given->name, command);
@@ -163,11 +167,12 @@ static int set_choice(const struct parser *p, const struct opt *row, const struc
 
 static bool takes_value(const struct opt *row)
 {
-	return row->kind != OPT_KIND_FLAG && row->kind != OPT_KIND_CLEAR;
+	return row->kind != OPT_KIND_FLAG && row->kind != OPT_KIND_CLEAR &&
+	       row->kind != OPT_KIND_HELP && row->kind != OPT_KIND_VERSION;
 }
 
 /* Sets the field of one option. The value is NULL if none was given. */
-static int set_row(const struct parser *p, const struct opt *row, const struct given *given)
+static int set_row(struct parser *p, const struct opt *row, const struct given *given)
 {
 	void *field = (char *)p->settings + row->offset;
 	struct opt_list *list = field;
@@ -186,6 +191,10 @@ static int set_row(const struct parser *p, const struct opt *row, const struct g
 	case OPT_KIND_FLAG:
 	case OPT_KIND_CLEAR:
 		*(bool *)field = row->kind == OPT_KIND_FLAG;
+		return 0;
+	case OPT_KIND_HELP:
+	case OPT_KIND_VERSION:
+		p->want = row->kind == OPT_KIND_HELP ? OPT_HELP : OPT_VERSION;
 		return 0;
 	case OPT_KIND_STRING:
 		*(const char **)field = given->value;
@@ -236,14 +245,17 @@ static const struct opt *find_name(const struct parser *p, const struct given *g
 {
 	const struct opt *row = find_in(p, p->command->table, given, mount);
 
-	return row || !mount ? row : find_in(p, p->command->words, given, mount);
+	return row ? row : find_in(p, mount ? p->command->words : opt_builtin, given, mount);
 }
 
 static const struct opt *find_letter(const struct parser *p, char letter)
 {
-	for (const struct opt *row = p->command->table; row->kind != OPT_KIND_END; row++)
-		if (row->letter && row->letter == letter)
-			return row;
+	const struct opt *const tables[] = {p->command->table, opt_builtin};
+
+	for (size_t i = 0; i < 2; i++)
+		for (const struct opt *row = tables[i]; row->kind != OPT_KIND_END; row++)
+			if (row->letter == letter)
+				return row;
 	return NULL;
 }
 
@@ -294,7 +306,7 @@ static bool is_scope(const char *value)
 	       strcmp(value, "fs") == 0;
 }
 
-static int parse_mount_word(const struct parser *p, char *word)
+static int parse_mount_word(struct parser *p, char *word)
 {
 	struct given given = given_split("-o ", word);
 	const struct opt *row = find_name(p, &given, true);
@@ -306,7 +318,7 @@ static int parse_mount_word(const struct parser *p, char *word)
 	return row ? set_row(p, row, &given) : refuse_unknown(p, &given);
 }
 
-static int parse_mount_list(const struct parser *p, char *list)
+static int parse_mount_list(struct parser *p, char *list)
 {
 	int r = 0;
 
@@ -317,33 +329,14 @@ static int parse_mount_list(const struct parser *p, char *list)
 	return r;
 }
 
-/* Whether it is -h or -V, which are in no table. */
-static enum opt_want builtin_letter(char letter)
-{
-	return letter == 'h' ? OPT_HELP : letter == 'V' ? OPT_VERSION : OPT_RUN;
-}
-
-/* Whether it is --help or --version. */
-static enum opt_want builtin_want(const struct given *given)
-{
-	if (given->len == 4 && memcmp(given->name, "help", 4) == 0)
-		return OPT_HELP;
-	if (given->len == 7 && memcmp(given->name, "version", 7) == 0)
-		return OPT_VERSION;
-	return OPT_RUN;
-}
-
 static int parse_long(struct parser *p, char *text)
 {
 	struct given given = given_split("--", text);
 	const struct opt *row = find_name(p, &given, false);
 
-	p->want = builtin_want(&given);
-	if (p->want != OPT_RUN)
-		return given.value ? refuse_option(p, &given, "takes no value") : 0;
 	if (!row)
 		return refuse_unknown(p, &given);
-	if (!given.value && row->kind != OPT_KIND_FLAG)
+	if (!given.value && takes_value(row))
 		given.value = next_option_word(p);
 	return set_row(p, row, &given);
 }
@@ -353,23 +346,18 @@ static int parse_letters(struct parser *p, char *text)
 {
 	int r = 0;
 
-	for (; r == 0 && *text; text++) {
+	for (; r == 0 && *text && p->want == OPT_RUN; text++) {
 		struct given given = {.prefix = "-", .name = text, .len = 1};
 		const struct opt *row = find_letter(p, *text);
 		bool list = p->command->mount_style && *text == 'o';
-		bool valued = list || (row && row->kind != OPT_KIND_FLAG);
 
-		p->want = row ? OPT_RUN : builtin_letter(*text);
-		if (p->want != OPT_RUN)
-			return 0;
 		if (!row && !list)
 			return refuse_unknown(p, &given);
-		if (!valued) {
-			r = set_row(p, row, &given);
-			continue;
+		if (list || takes_value(row)) {
+			given.value = text[1] ? text + 1 : next_option_word(p);
+			return list ? parse_mount_list(p, given.value) : set_row(p, row, &given);
 		}
-		given.value = text[1] ? text + 1 : next_option_word(p);
-		return list ? parse_mount_list(p, given.value) : set_row(p, row, &given);
+		r = set_row(p, row, &given);
 	}
 	return r;
 }

@@ -38,41 +38,40 @@ static const struct row {
 /* --- labels -------------------------------------------------------------------------------- */
 
 /* Bytes of the value that are no text become \\ooo. */
-static int add_label(struct buf *buf, const char *before, const char *name, const char *value)
+static void add_label(struct buf *buf, const char *before, const char *name, const char *value)
 {
 	size_t left = strlen(value), len;
 	uint32_t code;
-	int r = buf_addf(buf, "%s%s=\"", before, name);
 
-	for (; left && r == 0; value += len, left -= len) {
+	buf_addf(buf, "%s%s=\"", before, name);
+	for (; left; value += len, left -= len) {
 		len = utf8_decode(value, left, &code);
 		if (len == 0 || code < 0x20 || code == 0x7f)
-			r = buf_addf(buf, "\\\\%03o", (unsigned char)*value);
+			buf_addf(buf, "\\\\%03o", (unsigned char)*value);
 		else if (code == '\\' || code == '"')
-			r = buf_addf(buf, "\\%c", (char)code);
+			buf_addf(buf, "\\%c", (char)code);
 		else
-			r = buf_add(buf, value, len);
+			buf_add(buf, value, len);
 		len = len ? len : 1;
 	}
-	return r < 0 ? r : buf_adds(buf, "\"");
+	buf_adds(buf, "\"");
 }
 
 /* `name`: of the metric, and perhaps a label after a comma. */
-static int begin_sample(struct buf *buf, const char *name, const struct exposed_mount *mount)
+static void begin_sample(struct buf *buf, const char *name, const struct exposed_mount *mount)
 {
 	size_t len = strcspn(name, ",");
-	int r = buf_add(buf, name, len);
 
-	if (r == 0)
-		r = add_label(buf, "{", "mount", mount->path);
-	return r < 0 ? r : buf_adds(buf, name + len);
+	buf_add(buf, name, len);
+	add_label(buf, "{", "mount", mount->path);
+	buf_adds(buf, name + len);
 }
 
-static int add_heading(struct buf *buf, const char *name, const char *type, const char *help)
+static void add_heading(struct buf *buf, const char *name, const char *type, const char *help)
 {
 	int len = (int)strcspn(name, ",");
 
-	return buf_addf(buf, "# HELP %.*s %s\n# TYPE %.*s %s\n", len, name, help, len, name, type);
+	buf_addf(buf, "# HELP %.*s %s\n# TYPE %.*s %s\n", len, name, help, len, name, type);
 }
 
 /* --- metrics ------------------------------------------------------------------------------- */
@@ -106,14 +105,13 @@ static const struct row *next_row(const struct row *row, enum row_kind kind,
 
 /* A sample of each mount that has this member: an integer, or a flag. `headed`: the metric that was
  * begun last. */
-static int add_metric(struct buf *buf, const struct row *row, const char *member,
-		      const struct exposed_mount *mounts, size_t count, const char **headed)
+static void add_metric(struct buf *buf, const struct row *row, const char *member,
+		       const struct exposed_mount *mounts, size_t count, const char **headed)
 {
 	double unit = ends_with(member, "_ms") ? 1e-3 : ends_with(member, "_us") ? 1e-6 : 0;
 	size_t len = strcspn(row->name, ",") + 1;
-	int r = 0;
 
-	for (size_t i = 0; i < count && r == 0; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const struct snapshot *now = &mounts[i].now;
 		uint64_t value = snapshot_count(now, member) + snapshot_flag(now, member);
 
@@ -122,46 +120,40 @@ static int add_metric(struct buf *buf, const struct row *row, const char *member
 			continue;
 		if (row->help && strncmp(*headed, row->name, len) != 0) {
 			*headed = row->name;
-			r = add_heading(buf, row->name,
-					strstr(row->name, "_total")	? "counter"
-					: strstr(row->name, "quantile") ? "summary"
-									: "gauge",
-					row->help);
+			add_heading(buf, row->name,
+				    strstr(row->name, "_total")	    ? "counter"
+				    : strstr(row->name, "quantile") ? "summary"
+								    : "gauge",
+				    row->help);
 		}
-		if (r == 0)
-			r = begin_sample(buf, row->name, &mounts[i]);
-		if (r == 0)
-			r = unit > 0 ? buf_addf(buf, "} %.6f\n", (double)value * unit)
-				     : buf_addf(buf, "} %" PRIu64 "\n", value);
+		begin_sample(buf, row->name, &mounts[i]);
+		if (unit > 0)
+			buf_addf(buf, "} %.6f\n", (double)value * unit);
+		else
+			buf_addf(buf, "} %" PRIu64 "\n", value);
 	}
-	return r;
 }
 
 /* Whether each has answered, and what is text in its stats. */
-static int add_infos(struct buf *buf, const struct exposed_mount *mounts, size_t count)
+static void add_infos(struct buf *buf, const struct exposed_mount *mounts, size_t count)
 {
-	int r = add_heading(buf, "foldfs_up", "gauge", "1 if the mount has answered.");
-
-	for (size_t i = 0; i < count && r == 0; i++) {
-		r = begin_sample(buf, "foldfs_up", &mounts[i]);
-		if (r == 0)
-			r = buf_adds(buf, mounts[i].now.stats ? "} 1\n" : "} 0\n");
+	add_heading(buf, "foldfs_up", "gauge", "1 if the mount has answered.");
+	for (size_t i = 0; i < count; i++) {
+		begin_sample(buf, "foldfs_up", &mounts[i]);
+		buf_adds(buf, mounts[i].now.stats ? "} 1\n" : "} 0\n");
 	}
-	if (r == 0)
-		r = add_heading(buf, "foldfs_mount_info", "gauge", "Always 1; the labels tell.");
-	for (size_t i = 0; i < count && r == 0; i++) {
+	add_heading(buf, "foldfs_mount_info", "gauge", "Always 1; the labels tell.");
+	for (size_t i = 0; i < count; i++) {
 		char member[MEMBER_MAX] = "/";
 		const struct row *row = NULL;
 
 		if (!mounts[i].now.stats)
 			continue;
-		r = begin_sample(buf, "foldfs_mount_info", &mounts[i]);
-		while (r == 0 && (row = next_row(row, ROW_LABEL, member)))
-			r = add_label(buf, ",", row->name, snapshot_text(&mounts[i].now, member));
-		if (r == 0)
-			r = buf_adds(buf, "} 1\n");
+		begin_sample(buf, "foldfs_mount_info", &mounts[i]);
+		while ((row = next_row(row, ROW_LABEL, member)))
+			add_label(buf, ",", row->name, snapshot_text(&mounts[i].now, member));
+		buf_adds(buf, "} 1\n");
 	}
-	return r;
 }
 
 int prometheus_add(const struct exposed_mount *mounts, size_t count, struct buf *buf)
@@ -169,11 +161,11 @@ int prometheus_add(const struct exposed_mount *mounts, size_t count, struct buf 
 	char member[MEMBER_MAX] = "/";
 	const struct row *row = NULL;
 	const char *headed = "";
-	int r = add_infos(buf, mounts, count);
 
-	while (r == 0 && (row = next_row(row, ROW_METRIC, member)))
-		r = add_metric(buf, row, member, mounts, count, &headed);
-	return r;
+	add_infos(buf, mounts, count);
+	while ((row = next_row(row, ROW_METRIC, member)))
+		add_metric(buf, row, member, mounts, count, &headed);
+	return buf_error(buf);
 }
 
 /* --- the command ---------------------------------------------------------------------------- */

@@ -135,76 +135,65 @@ static const char *waiting_text(const struct verdict *verdict, char text[static 
 int verdict_text(const struct verdict *verdict, const char *pack, struct buf *buf)
 {
 	char bad[SIZE_TEXT], reads[SIZE_TEXT], waiting[64], rate[32];
-	bool waits = verdict->kind == VERDICT_SLOWED || verdict->kind == VERDICT_LIMIT;
-	int r = 0;
 
 	if (verdict->changed)
-		r = buf_addf(buf,
-			     "the pack was written to while mounted: reads fail until\n"
-			     "'%s' is mounted again\n",
-			     pack);
+		buf_addf(buf,
+			 "the pack was written to while mounted: reads fail until\n"
+			 "'%s' is mounted again\n",
+			 pack);
 	else if (verdict->lost)
-		r = buf_addf(buf,
-			     "%s could not be read: the server did not deliver; once it does,\n"
-			     "they can be\n",
-			     count_noun(verdict->bad_files, "file", bad));
+		buf_addf(buf,
+			 "%s could not be read: the server did not deliver; once it does,\n"
+			 "they can be\n",
+			 count_noun(verdict->bad_files, "file", bad));
 	else if (verdict->bad_files)
-		r = buf_addf(buf, "%s could not be read: 'foldpack verify %s' lists all\n",
-			     count_noun(verdict->bad_files, "file", bad), pack);
-	if (r < 0)
-		return r;
+		buf_addf(buf, "%s could not be read: 'foldpack verify %s' lists all\n",
+			 count_noun(verdict->bad_files, "file", bad), pack);
 	switch (verdict->kind) {
 	case VERDICT_NOTHING:
-		r = buf_adds(buf, "nothing was read yet\n");
-		break;
+		return buf_adds(buf, "nothing was read yet\n");
 	case VERDICT_KERNEL:
-		r = buf_adds(buf, "from the kernel's cache: all; storage is not the limit\n");
-		break;
+		return buf_adds(buf, "from the kernel's cache: all; storage is not the limit\n");
 	case VERDICT_SILENT:
-		r = buf_adds(buf, "nothing is read, or the kernel's cache has it all\n");
-		break;
+		return buf_adds(buf, "nothing is read, or the kernel's cache has it all\n");
 	case VERDICT_FREE:
-		r = buf_addf(buf, "%s: storage is not the limit\n", waiting_text(verdict, waiting));
-		break;
+		return buf_addf(buf, "%s: storage is not the limit\n",
+				waiting_text(verdict, waiting));
 	case VERDICT_SLOWED:
-		r = buf_addf(buf, "%s: storage slows them, %s\n", waiting_text(verdict, waiting),
-			     rate_text(verdict, rate));
-		break;
+		return buf_addf(buf, "%s: storage slows them, %s\n%s",
+				waiting_text(verdict, waiting), rate_text(verdict, rate),
+				verdict->advice);
 	case VERDICT_LIMIT:
-		r = buf_addf(buf, "%s: %s, %s\n", limits[verdict->limit].sentence,
-			     rate_text(verdict, rate), waiting_text(verdict, waiting));
-		break;
+		return buf_addf(buf, "%s: %s, %s\n%s", limits[verdict->limit].sentence,
+				rate_text(verdict, rate), waiting_text(verdict, waiting),
+				verdict->advice);
 	case VERDICT_HANGS:
-		r = buf_addf(buf,
-			     "storage does not answer: %s waiting, the first for %" PRIu64 " s\n",
-			     count_noun(verdict->parked, "read", reads), verdict->oldest_s);
-		break;
+		return buf_addf(
+			buf, "storage does not answer: %s waiting, the first for %" PRIu64 " s\n",
+			count_noun(verdict->parked, "read", reads), verdict->oldest_s);
 	}
-	return r == 0 && waits ? buf_adds(buf, verdict->advice) : r;
+	return buf_error(buf);
 }
 
 /* --- the order --------------------------------------------------------------------------- */
 
 /* A given order has no list and no seed, and was not searched for. */
-static int add_known(const struct snapshot *s, struct buf *buf)
+static void add_known(const struct snapshot *s, struct buf *buf)
 {
-	char position[SIZE_TEXT], files[SIZE_TEXT];
 	const char *list = snapshot_text(s, "/oracle/list");
 	double search = *list ? snapshot_real(s, "/oracle/search_s") : 0;
-	int r = buf_adds(buf, snapshot_text(s, "/oracle/sampler"));
 
-	if (r == 0 && *list)
-		r = buf_addf(buf, " over %s", list);
-	if (r == 0 && snapshot_count(s, "/oracle/files"))
-		r = buf_addf(buf, "; epoch %" PRIu64 ": %s of %s files read",
-			     snapshot_count(s, "/oracle/epoch"),
-			     count_format(snapshot_count(s, "/oracle/position"), position),
-			     count_format(snapshot_count(s, "/oracle/files"), files));
-	if (r == 0 && *list)
-		r = buf_addf(buf, "; its seed %" PRIu64, snapshot_count(s, "/oracle/seed"));
-	if (r == 0 && search > 0)
-		r = buf_addf(buf, " was found in %.*f s", search < 9.95, search);
-	return r;
+	buf_adds(buf, snapshot_text(s, "/oracle/sampler"));
+	if (*list)
+		buf_addf(buf, " over %s", list);
+	if (snapshot_count(s, "/oracle/files"))
+		buf_addf(buf, "; epoch %" PRIu64 ": %s of %s files read",
+			 snapshot_count(s, "/oracle/epoch"), COUNT(s, "/oracle/position"),
+			 COUNT(s, "/oracle/files"));
+	if (*list)
+		buf_addf(buf, "; its seed %" PRIu64, snapshot_count(s, "/oracle/seed"));
+	if (search > 0)
+		buf_addf(buf, " was found in %.*f s", search < 9.95, search);
 }
 
 struct said {
@@ -221,8 +210,9 @@ static const char *find_sentence(const struct said *said, size_t count, const ch
 }
 
 /* Says why no order is known. An older release gives its state only. */
-static int add_why(const struct snapshot *s, struct buf *buf)
+static void add_why(const struct snapshot *s, struct buf *buf)
 {
+	bool none = snapshot_says(s, "/oracle/state", "none");
 	static const struct said sentences[] = {
 		{"idle", "nothing was read yet"},
 		{"too few files read",
@@ -236,35 +226,32 @@ static int add_why(const struct snapshot *s, struct buf *buf)
 	};
 	const char *why = snapshot_text(s, "/oracle/why"), *sentence;
 
-	if (strcmp(why, "search would not pay") == 0)
-		return buf_addf(buf,
-				"not recognised; not needed: everything came in time (a search of "
-				"all seeds would take %" PRIu64 " s of a processor)",
-				snapshot_count(s, "/oracle/full_search_s"));
 	sentence = find_sentence(sentences, sizeof(sentences) / sizeof(sentences[0]), why);
-	if (!sentence)
-		sentence = snapshot_says(s, "/oracle/state", "none") ? "not recognised"
-								     : "not known yet";
-	return buf_adds(buf, sentence);
+	if (strcmp(why, "search would not pay") == 0)
+		buf_addf(buf,
+			 "not recognised; not needed: everything came in time (a search of all "
+			 "seeds would take %" PRIu64 " s of a processor)",
+			 snapshot_count(s, "/oracle/full_search_s"));
+	else
+		buf_adds(buf, sentence ? sentence : none ? "not recognised" : "not known yet");
 }
 
 int verdict_order_text(const struct snapshot *s, struct buf *buf)
 {
 	uint64_t dropped = snapshot_count(s, "/oracle/dropped");
-	int r = 0;
 
 	if (snapshot_says(s, "/oracle/state", "locked"))
-		r = add_known(s, buf);
+		add_known(s, buf);
 	else if (snapshot_says(s, "/oracle/state", "searching"))
-		r = buf_addf(buf, "searching: %" PRIu64 " %% of all seeds were tested",
-			     snapshot_count(s, "/oracle/search_part"));
+		buf_addf(buf, "searching: %" PRIu64 " %% of all seeds were tested",
+			 snapshot_count(s, "/oracle/search_part"));
 	else if (snapshot_says(s, "/oracle/state", "none") ||
 		 snapshot_says(s, "/oracle/state", "watching"))
-		r = add_why(s, buf);
-	if (r < 0 || !dropped)
-		return r;
-	return buf_addf(buf, "%s%" PRIu64 " reads came too fast to be looked at",
-			buf->len ? "; " : "", dropped);
+		add_why(s, buf);
+	if (dropped)
+		buf_addf(buf, "%s%" PRIu64 " reads came too fast to be looked at",
+			 buf->len ? "; " : "", dropped);
+	return buf_error(buf);
 }
 
 const char *verdict_disk_text(const struct snapshot *s)

@@ -270,10 +270,18 @@ def refused(call, *words):
         return errno.errorcode[error.errno]
 print(refused(os.rename, top, above + "/moved"), refused(os.rename, above, top + "/in"),
       refused(os.rmdir, top + "/../mnt"), refused(os.unlink, top))
-there = os.open(top, os.O_RDONLY)
+there, inode = os.open(top, os.O_RDONLY), os.stat(top + "/folder").st_ino
+def look(path):
+    fd = os.open(path, os.O_RDONLY)
+    assert os.stat(path).st_ino == os.fstat(fd).st_ino == inode and os.listdir(fd) == ["other"]
 os.chdir(top + "/folder")
 os.rename(above, above + "-2")
 assert refused(os.stat, top + "/file") == "ENOENT"
+look(above + "-2/mnt/folder")
+os.symlink(above + "-2", above)
+look(above + "-2/mnt/folder")
+look(top + "/folder")
+os.unlink(above)
 for path in (above + "-2/mnt/file", "../file", "/proc/self/cwd/../file", f"/dev/fd/{there}/file"):
     assert open(path).read() == "content\\n", path
 assert os.getcwd() == above + "-2/mnt/folder"
@@ -287,6 +295,11 @@ os.unlink(top + "/file")
 os.rmdir(top)
 os.rmdir(above)
 os.rename(above + "-2", above)
+os.mkdir(above + "-2")
+os.symlink(top, above + "/link")
+look(above + "/link/folder")
+os.rmdir(above + "-2")
+os.unlink(above + "/link")
 print(open(top + "/file").read(), end="")
 for name, kind in {"new": socket.SOCK_STREAM, "file": socket.SOCK_DGRAM, "folder/../new": 1,
                    "missing/new": 1, "new/": 1}.items():
@@ -298,9 +311,11 @@ socket.socket(socket.AF_UNIX).bind(above + "/socket")
 """
 
 
-def test_the_folder_stays_where_it_is_and_may_move_with_those_above(small, place):
+@pytest.mark.parametrize("how", [(), WITHOUT], ids=["as it is", "without the object"])
+def test_the_folder_stays_where_it_is_and_may_move_with_those_above(how, small, place):
     (place / "above/mnt").mkdir(parents=True)
-    assert in_job(small[1], place / "above/mnt", RENAMES).out == \
+    assert job(small[1], place / "above/mnt", *how, sys.executable, "-c", RENAMES,
+               place / "above/mnt").out == \
         "EBUSY EXDEV EBUSY EISDIR\ncontent\nEROFS EADDRINUSE EROFS ENOENT ENOENT EROFS\n"
     assert sorted(os.listdir(place / "above")) == ["mnt", "socket"]
     assert os.listdir(place / "above/mnt") == []
@@ -653,47 +668,35 @@ def test_a_stopped_server_is_said_not_to_answer(small, place, point):
 # --- bounds -----------------------------------------------------------------------------------
 
 
-HOLD = """
-import contextlib, os, sys
-top, count = sys.argv[1], 0
-for number in range(96):
-    path = f"{top}/class{number % 8}/{number:03}"
-    for _ in range(3):
-        count += len(open(path, "rb").read())
-ppid = os.getppid()
-held = 0
-for fd in os.listdir(f"/proc/{ppid}/fd"):
-    link = f"/proc/{ppid}/fd/{fd}"
-    with contextlib.suppress(FileNotFoundError):  # it is open for a moment
-        if os.readlink(link).startswith(top) and os.path.isfile(link):
-            held += os.stat(link).st_size
-print(count, held)
+HELD = """
+import contextlib, os, sys, time
+top = sys.argv[1]
+files = [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names]
+def held():
+    total, own = 0, f"/proc/{os.getppid()}/fd"
+    for fd in os.listdir(own):
+        with contextlib.suppress(FileNotFoundError):  # it is open for a moment
+            if os.path.isfile(f"{own}/{fd}") and os.readlink(f"{own}/{fd}").startswith(top):
+                total += os.stat(f"{own}/{fd}").st_size
+    return total
+def read():
+    return sum(len(open(path, "rb").read()) for path in files for _ in range(3)) // 3
+all = read()
 """
 
 
 @is_root
 def test_copies_are_bounded(bulk, point):
     """48 MiB are read, and of their copies 32 MiB are kept at most."""
-    done = in_job(bulk[1], point, HOLD, options=["--pool=8M", "--sandbox=off"])
+    done = in_job(bulk[1], point, HELD + "print(all, held())",
+                  options=["--pool=8M", "--sandbox=off"])
     count, held = map(int, done.out.split())
-    assert count == 3 * sum(path.stat().st_size for path in bulk[0].rglob("*") if path.is_file())
+    assert count == sum(path.stat().st_size for path in bulk[0].rglob("*") if path.is_file())
     assert 0 < held <= 32 * MIB
 
 
-GIVEN_BACK = """
-import contextlib, os, sys, time
-top, used = sys.argv[1:]
-files = [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names]
-def held():
-    total, own = 0, f"/proc/{os.getppid()}/fd"
-    for fd in os.listdir(own):
-        with contextlib.suppress(FileNotFoundError):
-            if os.readlink(f"{own}/{fd}").startswith(top):
-                total += os.stat(f"{own}/{fd}").st_size
-    return total
-def read():
-    return sum(len(open(path, "rb").read()) for path in files)
-all = read()
+GIVEN_BACK = HELD + """
+used = sys.argv[2]
 print(all == held(), end=" ")
 memory = []
 for _ in range(25):
@@ -789,24 +792,29 @@ def test_folders_are_listed_while_many_others_are(small, point):
 
 
 WORKERS_64 = """
-import os, sys, zlib
-top, sums = sys.argv[1], eval(sys.stdin.read())
+import os, sys, threading, zlib
+top, sums, right = sys.argv[1], eval(sys.stdin.read()), []
+def read():
+    found = {}
+    for folder, _, files in os.walk(top):
+        for name in files:
+            path = os.path.join(folder, name)
+            found[os.path.relpath(path, top)] = zlib.crc32(open(path, "rb").read())
+    right.append(found == sums)
 for number in range(64):
     if os.fork() == 0:
-        for folder, _, files in os.walk(top):
-            for name in files:
-                path = os.path.join(folder, name)
-                if zlib.crc32(open(path, "rb").read()) != sums.pop(os.path.relpath(path, top)):
-                    os._exit(1)
-        os._exit(len(sums) > 0)
+        threads = [threading.Thread(target=read) for _ in range(1 + number % 4)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        os._exit(right != [True] * len(threads))
 print({os.wait()[1] for _ in range(64)})
 """
 
 
 @pytest.mark.parametrize("files", [40, 128])
-def test_many_workers_with_few_descriptors(images, point, files):
+def test_many_workers_and_their_threads_read_with_few_descriptors(images, point, files):
     limit = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh"]
-    assert in_job(images[1], point, WORKERS_64, before=limit, stdin=None,
+    assert in_job(images[1], point, WORKERS_64, options=["--pool=8M"], before=limit, stdin=None,
                   input=repr(sums_of(images[0])).encode()).out == "{0}\n"
 
 
@@ -888,36 +896,10 @@ def test_imagefolder_cannot_tell_it_from_the_source(images, point, modes):
     hold_imagefolder(images, point, *modes)
 
 
-THREADS = """
-import os, sys, threading, zlib
-top, wrong = sys.argv[1], []
-sums = {os.path.join(top, path): value for path, value in eval(sys.stdin.read()).items()}
-def read(number):
-    paths = sorted(sums)
-    for path in paths[number:] + paths[:number]:
-        if zlib.crc32(open(path, "rb").read()) != sums[path] or path not in {
-                os.path.join(os.path.dirname(path), name)
-                for name in os.listdir(os.path.dirname(path))}:
-            wrong.append(path)
-threads = [threading.Thread(target=read, args=(7 * n,)) for n in range(8)]
-pids = [os.fork() for _ in range(2)]
-for thread in threads: thread.start()
-for thread in threads: thread.join()
-if 0 in pids: os._exit(len(wrong))
-print(wrong, [os.waitpid(pid, 0)[1] for pid in pids])
-"""
-
-
 def sums_of(folder):
     import zlib
     return {path.relative_to(folder).as_posix(): zlib.crc32(path.read_bytes())
             for path in folder.rglob("*") if path.is_file()}
-
-
-def test_threads_and_processes_read_at_once(bulk, point):
-    done = run(FOLDFS, *WORDS, "--pool=8M", bulk[1], point, "--", sys.executable, "-c", THREADS,
-               point, stdin=None, input=repr(sums_of(bulk[0])).encode())
-    assert done.out == "[] [0, 0]\n"
 
 
 # --- where it runs ----------------------------------------------------------------------------

@@ -218,36 +218,6 @@ def test_a_signal_handler_may_open_files_at_any_time(small, place, point):
     job(small[1], point, place / "handler", point / "file", point / "folder/other")
 
 
-MOVED = """
-import os, sys
-top, above = sys.argv[1], os.path.dirname(sys.argv[1])
-def look(path):
-    fd = os.open(path, os.O_RDONLY)
-    assert os.stat(path).st_ino == os.fstat(fd).st_ino == inode and os.listdir(fd) == ["other"]
-    assert open(path + "/other").read() == "other content\\n"
-    assert os.path.isdir(above + "-2") and not os.path.exists(path + "/file")
-inode = os.stat(top + "/folder").st_ino
-os.rename(above, above + "-2")
-look(above + "-2/mnt/folder")
-os.symlink(above + "-2", above)
-look(above + "-2/mnt/folder")
-look(top + "/folder")
-os.unlink(above)
-os.rename(above + "-2", above)
-os.symlink(top, above + "/link")
-os.mkdir(above + "-2")
-look(above + "/link/folder")
-os.rmdir(above + "-2")
-os.unlink(above + "/link")
-print("all")
-"""
-
-
-def test_the_folder_is_found_where_it_is(small, place):
-    (place / "above/mnt").mkdir(parents=True)
-    assert said(small[1], place / "above/mnt", MOVED) == ["all\n"] * 2
-
-
 def test_what_the_user_preloads_stays_before_it(small, place, point):
     shutil.copy(OBJECT, place / "own.so")
     env = {**os.environ, "LD_PRELOAD": os.fspath(place / "own.so")}

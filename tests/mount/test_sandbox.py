@@ -71,16 +71,6 @@ def test_a_user_s_daemon_gains_none_but_its_helper_unmounts(small, own_point, mo
     assert not is_mounted(mounted)
 
 
-def test_a_lazy_unmount_ends_daemon_and_helper(small, mount):
-    mounted = mount(small[1])
-    helper = helper_of(mounted)
-    with open(mounted / "file", "rb") as file:
-        foldfs.detach(mounted)
-        assert file.read() == b"content\n"
-    assert mounted.wait() == 0
-    assert not os.path.exists(f"/proc/{helper}")
-
-
 @needs("fusermount3", "setpriv", "prlimit")
 @pytest.mark.parametrize("sandbox", ["on", "off"])
 def test_a_helper_that_may_start_no_process_unmounts(small, own_point, mount, device_for_users,

@@ -540,8 +540,12 @@ def handed_over(pack, point, *options, kernel=",allow_other"):
         said = run(sys.executable, "-c", device, FOLDFS, pack, point, *options).err
         try:
             yield said
-        finally:
-            run("umount", point)
+        except BaseException:  # whoever waits for the daemon cannot be killed
+            for pid, words in foldfs.children(os.getpid()).items():
+                if any(word.startswith(b"/dev/fd/") for word in words):
+                    os.kill(pid, signal.SIGKILL)
+            raise
+        run("umount", point)
 
 
 @is_root
@@ -582,25 +586,14 @@ def test_modes_hold_where_the_caller_leaves_them_to_foldfs(small, point):
 @needs("setpriv")
 def test_modes_are_looked_up_of_a_file_whose_first_name_is_not_in_the_mount(place, point):
     """It is linked from a folder beside the one that is shown."""
-    source, pack = place / "source", place / "x.lmdb"
-    for name, data in (("a/first", b"both\n"), ("b/own", b"own\n")):
-        (source / name).parent.mkdir(parents=True)
-        trees.write(source / name, data)
+    source = place / "source"
+    trees.write(source / "a/first", b"both\n")
+    trees.write(source / "b/own", b"own\n")
     os.link(source / "a/first", source / "b/second")
-    run(FOLDPACK, "create", "-q", source, pack)
-    open_to_all = PASS_DEVICE.replace(",default_permissions", ",allow_other")
-    run(sys.executable, "-c", open_to_all, FOLDFS, pack, point, "--subdir=b")
-    [daemon] = [pid for pid, words in foldfs.children(os.getpid()).items()
-                if words and any(word.startswith(b"/dev/fd/") for word in words)]
-    reader = subprocess.Popen([*as_user(NOBODY), "cat", point / "own", point / "second"],
-                              stdout=subprocess.PIPE)
-    try:
+    with handed_over(foldfs.pack(source, place / "x.lmdb"), point, "--subdir=b"):
+        reader = subprocess.Popen([*as_user(NOBODY), "cat", point / "own", point / "second"],
+                                  stdout=subprocess.PIPE)
         assert reader.communicate(timeout=PATIENCE / 4)[0] == b"own\nboth\n"
-    finally:
-        os.kill(daemon, signal.SIGKILL)  # where it looks for ever, its reader cannot be killed
-        foldfs.wait_for(daemon)
-        reader.wait()
-        run("umount", point)
 
 
 # --- words of mount(8) and fstab(5) -------------------------------------------------------

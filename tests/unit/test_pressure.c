@@ -257,17 +257,6 @@ static struct pressure *start(struct pool *pool, unsigned tick_ms, uint64_t avai
 	return pressure;
 }
 
-TEST(the_thread_leaves_a_pool_with_plenty_alone)
-{
-	struct pool pool = {0};
-	struct pressure *pressure = start(&pool, 1, 8 * GIB);
-
-	wait_for_looks(&pool, 50);
-	pressure_stop(pressure);
-	assert_int_equal(pool.limit, BUDGET);
-	assert_int_equal(pool.used, BUDGET);
-}
-
 /* A thread that is asleep for days ends at once. */
 TEST(stopping_does_not_wait_for_the_next_look)
 {

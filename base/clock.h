@@ -16,6 +16,11 @@ static inline uint64_t clock_ns(void)
 	return (uint64_t)now.tv_sec * CLOCK_SECOND + (uint64_t)now.tv_nsec;
 }
 
+static inline double clock_seconds(void)
+{
+	return (double)clock_ns() / CLOCK_SECOND;
+}
+
 /* A condition whose pthread_cond_timedwait() takes what clock_after() gives. */
 static inline void clock_cond_init(pthread_cond_t *cond)
 {

@@ -96,7 +96,7 @@ bool call_is_folder(const struct call *call)
 
 uint64_t call_number(const struct call *call, uint64_t ino)
 {
-	return ino == TREE_ROOT_INO ? call->answers->skeleton->inode : ino | INODES;
+	return ino == TREE_ROOT_INO ? call->answers->skeleton->own.inode : ino | INODES;
 }
 
 /* The caller may have gone, and its number been given to another process: of another user, where

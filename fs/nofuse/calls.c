@@ -36,7 +36,7 @@ static int stat_entry(const struct call *call, struct stat *ret)
 	int r = tree_stat(call->answers->tree, call->to.entry, ret);
 
 	ret->st_ino = call_number(call, ret->st_ino);
-	ret->st_dev = call->answers->skeleton->device;
+	ret->st_dev = call->answers->skeleton->own.device;
 	job_space(call->pid, space);
 	if (r == 0 && strcmp(space, call->answers->space) != 0)
 		r = job_ids(call->pid, &ret->st_uid, &ret->st_gid);

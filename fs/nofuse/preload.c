@@ -53,7 +53,7 @@ uint64_t preload_set(const struct skeleton *skeleton)
 	    statx_file(skeleton->folder, "", &folder) < 0 ||
 	    getrandom(&mark, sizeof(mark), 0) != sizeof(mark) ||
 	    buf_addf(&said, "%jx %jx %jx %jx %jx %x %s", (uintmax_t)mark, (uintmax_t)memory,
-		     (uintmax_t)skeleton->device, (uintmax_t)skeleton->inode,
+		     (uintmax_t)skeleton->own.device, (uintmax_t)skeleton->own.inode,
 		     (uintmax_t)folder.mount, fs.f_type == OVERLAYFS_SUPER_MAGIC,
 		     skeleton->path) < 0 ||
 	    setenv(PRELOAD_VARIABLE, said.data, 1) < 0)

@@ -124,7 +124,7 @@ static struct resolved known(const struct resolver *resolver, const struct statx
 	const char *rest;
 	int r;
 
-	if (file->type != S_IFDIR || file->device != resolver->skeleton->device)
+	if (file->type != S_IFDIR || file->device != resolver->skeleton->own.device)
 		return ret;
 	r = skeleton_find(resolver->skeleton, file, &ret.entry);
 	ret.inside = r == 0 || job_is_short(r);

@@ -248,7 +248,7 @@ static int check_owner(const struct stat *st, struct err *err)
 static int open_own(struct skeleton *skeleton, const char *path, bool create, struct err *err)
 {
 	SCOPE_CLOSE int above = -1;
-	struct statx_file made, file;
+	struct statx_file made;
 	struct stat st;
 	int r = place_find(path, &skeleton->path, &above);
 
@@ -261,11 +261,10 @@ static int open_own(struct skeleton *skeleton, const char *path, bool create, st
 	if (r < 0)
 		return err_set(err, r, "%s", strerror(-r));
 	skeleton->folder = r;
-	if (fstat(skeleton->folder, &st) < 0 || statx_file(skeleton->folder, "", &file) < 0)
+	if (fstat(skeleton->folder, &st) < 0 ||
+	    statx_file(skeleton->folder, "", &skeleton->own) < 0)
 		return err_set(err, -errno, "%s", strerror(errno));
-	skeleton->created = skeleton->created && statx_is_same(&file, &made);
-	skeleton->device = st.st_dev;
-	skeleton->inode = st.st_ino;
+	skeleton->created = skeleton->created && statx_is_same(&skeleton->own, &made);
 	(void)flock(skeleton->folder, LOCK_SH);
 	return check_owner(&st, err);
 }
@@ -315,12 +314,9 @@ int skeleton_make(const struct tree *tree, const char *path, bool create, struct
 static void remove_own(const struct skeleton *skeleton)
 {
 	SCOPE_CLOSE int above = place_open(skeleton->folder, "..", O_PATH);
-	const char *name = place_name(skeleton->path);
-	struct stat st;
 
-	if (above >= 0 && fstatat(above, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    st.st_dev == skeleton->device && st.st_ino == skeleton->inode)
-		unlinkat(above, name, AT_REMOVEDIR);
+	if (above >= 0)
+		(void)place_remove(above, place_name(skeleton->path), &skeleton->own);
 }
 
 static bool is_shared(const struct skeleton *skeleton)
@@ -383,9 +379,9 @@ int skeleton_find(const struct skeleton *skeleton, const struct statx_file *fold
 	const struct known *known;
 	struct statx_file now;
 
-	if (folder->device != skeleton->device || folder->type != S_IFDIR)
+	if (folder->device != skeleton->own.device || folder->type != S_IFDIR)
 		return -ENOENT;
-	if (folder->inode == skeleton->inode) {
+	if (folder->inode == skeleton->own.inode) {
 		*ret = skeleton->tree->root;
 		return 0;
 	}

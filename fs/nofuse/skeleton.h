@@ -17,11 +17,10 @@ struct skeleton {
 	const struct tree *tree; /* borrowed */
 	char *path;		 /* absolute, without links */
 	int folder;		 /* open, and locked for others to see that it is in use; -1 */
-	dev_t device;
-	ino_t inode;
-	bool created;	  /* the folder itself, here */
-	bool made;	  /* what is in it may be removed */
-	struct buf known; /* the folders in it, by the numbers of their inodes */
+	struct statx_file own;	 /* what that is */
+	bool created;		 /* the folder itself, here */
+	bool made;		 /* what is in it may be removed */
+	struct buf known;	 /* the folders in it, by the numbers of their inodes */
 };
 
 #define SKELETON_NONE ((struct skeleton){.folder = -1})

@@ -10,7 +10,7 @@
 
 int stats_socket_listen(struct stats_socket *server, const struct skeleton *skeleton)
 {
-	const struct job_socket job = {skeleton->device, skeleton->inode, clock_ns()};
+	const struct job_socket job = {skeleton->own.device, skeleton->own.inode, clock_ns()};
 	const struct sockaddr_un name = job_socket_name(&job);
 	SCOPE_CLOSE int fd = peer_socket(0);
 

@@ -34,11 +34,6 @@ struct live {
 	char notice[128];
 };
 
-static double live_now(void)
-{
-	return (double)clock_ns() / CLOCK_SECOND;
-}
-
 /* --- mounts -------------------------------------------------------------------------------- */
 
 static void watched_free(struct watched *w)
@@ -121,7 +116,7 @@ static void ask_mounts(struct live *live)
 		struct watched *w = live->mounts[i];
 
 		if (w->seen.asked_at == 0 && asker_ask(w->asker) == 0)
-			w->seen.asked_at = live_now();
+			w->seen.asked_at = clock_seconds();
 	}
 }
 
@@ -137,7 +132,7 @@ static int take_answer(struct live *live, size_t i, struct err *err)
 
 	w->seen.asked_at = 0;
 	if (r == 0)
-		r = snapshot_parse(json.data, json.len, live_now(), &now, &reason);
+		r = snapshot_parse(json.data, json.len, clock_seconds(), &now, &reason);
 	if (r == 0)
 		history_add(&w->seen.history, &now);
 	if (r < 0 && live->path && (!w->seen.history.kept || mounts_is_gone(r)))
@@ -157,9 +152,9 @@ static int tick(struct live *live, struct err *err)
 {
 	int r = 0;
 
-	if (live_now() < live->next)
+	if (clock_seconds() < live->next)
 		return 0;
-	live->next = fmax(live->next + live->interval, live_now());
+	live->next = fmax(live->next + live->interval, clock_seconds());
 	if (live->paused)
 		return 0;
 	if (!live->path)
@@ -210,7 +205,7 @@ static int draw_view(struct live *live)
 		.mounts = mounts,
 		.count = live->count,
 		.shown = live->shown,
-		.now = live_now(),
+		.now = clock_seconds(),
 		.notice = live->notice,
 		.paused = live->paused,
 		.help = live->help,
@@ -240,7 +235,7 @@ static int draw_view(struct live *live)
 /* Waits for something to do, and does it: signals, keys, and what each mount says. */
 static int live_step(struct live *live, struct err *err)
 {
-	double left = fmax(0, (live->next - live_now()) * 1000);
+	double left = fmax(0, (live->next - clock_seconds()) * 1000);
 	struct pollfd polled[2 + LIVE_MOUNTS] = {{.fd = live->signals, .events = POLLIN},
 						 {.fd = STDIN_FILENO, .events = POLLIN}};
 	struct signalfd_siginfo signal;
@@ -308,7 +303,7 @@ int live_run(const char *path, double interval, struct err *err)
 		r = live.screen ? 0 : -ENOTTY;
 	}
 	if (r == 0) {
-		live.next = live_now() + fmin(interval, 1);
+		live.next = clock_seconds() + fmin(interval, 1);
 		r = draw_view(&live);
 		while (r == 0 && !live.ended)
 			r = live_step(&live, err);

@@ -323,21 +323,16 @@ struct watch {
 	struct snapshot first, latest; /* the time that was watched */
 };
 
-static double now(void)
-{
-	return (double)clock_ns() / CLOCK_SECOND;
-}
-
 /* Waits for the answer, or where fd is -1 for as long as this. Returns false if a signal asks to
  * stop. */
 static bool wait_for(const struct watch *watch, int fd, double seconds)
 {
 	struct pollfd polled[] = {{.fd = watch->signals, .events = POLLIN},
 				  {.fd = fd, .events = POLLIN}};
-	double until = now() + seconds;
+	double until = clock_seconds() + seconds;
 
 	do {
-		double left = fmax(0, until - now());
+		double left = fmax(0, until - clock_seconds());
 		struct timespec t = {.tv_sec = (time_t)left,
 				     .tv_nsec = (long)((left - (double)(time_t)left) * 1e9)};
 
@@ -385,7 +380,7 @@ static int watch_step(struct watch *watch, struct err *err)
 	if (watch->params->json) {
 		printf("%.*s\n", (int)json.len, json.data);
 	} else {
-		r = snapshot_parse(json.data, json.len, now(), &after, err);
+		r = snapshot_parse(json.data, json.len, clock_seconds(), &after, err);
 		if (r == 0)
 			r = show_line(watch, &after);
 	}
@@ -402,7 +397,7 @@ int watch_run(const struct watch_params *params, struct err *err)
 			      .asker = asker_of_stats(params->path),
 			      .signals = signal_fd,
 			      .terminal = isatty(STDOUT_FILENO),
-			      .next = now()};
+			      .next = clock_seconds()};
 	int r = watch.asker && signal_fd >= 0 ? 0 : -errno;
 
 	while (r == 0) {
@@ -410,8 +405,8 @@ int watch_run(const struct watch_params *params, struct err *err)
 		if (r != 0 || watch.lines == params->count)
 			break;
 		/* Missed lines are not made up for. */
-		watch.next = fmax(watch.next + params->interval, now());
-		if (!wait_for(&watch, -1, watch.next - now()))
+		watch.next = fmax(watch.next + params->interval, clock_seconds());
+		if (!wait_for(&watch, -1, watch.next - clock_seconds()))
 			break;
 	}
 	if (r < 0 && watch.lines && mounts_is_gone(r))

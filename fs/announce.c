@@ -77,18 +77,17 @@ void announce(const struct mount *mount, const struct mountpoint *mountpoint)
 			mount_label(mount)->name);
 }
 
-void announce_shared(const struct mount *mount, const char *path)
+void announce_shared(const struct mount *mount, const char *path, const struct buf *here,
+		     const struct buf *there)
 {
-	SCOPE(buf_release) struct buf here = BUF_INIT, there = BUF_INIT;
-
 	if (!mount_settings(mount)->quiet)
 		log_info("%s: already mounted on %s", mount_label(mount)->name, path);
 	/* The options of the mount that is there hold. */
-	if (mount_differs(mount, path, &here, &there) < 0 || (!here.len && !there.len))
-		return;
-	log_notice(
-		"%s: was mounted %s%s%s%s%s, and stays so; to have other options, unmount it first",
-		path, here.len ? "without " : "", here.len ? here.data : "",
-		here.len && there.len ? " and " : "", there.len ? "with " : "",
-		there.len ? there.data : "");
+	if (here->len || there->len)
+		log_notice(
+			"%s: was mounted %s%s%s%s%s, and stays so; to have other options, unmount "
+			"it first",
+			path, here->len ? "without " : "", here->len ? here->data : "",
+			here->len && there->len ? " and " : "", there->len ? "with " : "",
+			there->len ? there->data : "");
 }

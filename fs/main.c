@@ -406,20 +406,22 @@ static int serve_mount(struct program *program, struct err *err)
 static int use_mount(struct program *program, struct err *err)
 {
 	const struct settings *settings = &program->settings;
-	int r = 0;
+	SCOPE(buf_release) struct buf here = BUF_INIT, there = BUF_INIT;
+	int r = mount_compare(program->mount, program->mountpoint.path, &here, &there);
 
-	if (!mount_is_at(program->mount, program->mountpoint.path))
+	if (r < 0)
+		return r;
+	if (r == 0)
 		return err_set(err, -EBUSY,
 			       "busy: an older version of this pack, another --subdir of it, or a "
 			       "mount by another release of foldfs; unmount that first: "
 			       "fusermount3 -u %s",
 			       program->mountpoint.path);
-	if (settings->command)
-		r = mountpoint_share(&program->mountpoint);
+	r = settings->command ? mountpoint_share(&program->mountpoint) : 0;
 	if (r < 0)
 		return r;
 	mountpoint_mounted(&program->mountpoint);
-	announce_shared(program->mount, program->mountpoint.path);
+	announce_shared(program->mount, program->mountpoint.path, &here, &there);
 	if (!settings->command)
 		return 0;
 	r = fork_command(program, NULL, err);

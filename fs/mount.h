@@ -92,11 +92,8 @@ bool mount_is_leaving(const struct mount *mount);
  * pack's, which is in the table of mounts, seeds and messages. Returns 0 or -ENOMEM. */
 int mount_report(struct mount *mount, bool owner, struct buf *json);
 
-/* Whether a mount at `path` shows the same as this one would: by its report, the same folder of a
- * pack with the same content. */
-bool mount_is_at(const struct mount *mount, const char *path);
-
-/* The options of this mount and of the one at `path`, of the same user, that the other one has not:
- * "'--pool=8388608', '--allow_other'"; empty: none. Returns 0 or -errno. */
-int mount_differs(const struct mount *mount, const char *path, struct buf *ret_only_here,
+/* Compares this mount with the one at `path`, of the same user, by its report. Returns 1 if that
+ * shows the same folder of a pack with the same content, 0 if not, or -ENOMEM; and the options that
+ * only one of both has: "'--pool=8388608', '--allow_other'"; empty: none. */
+int mount_compare(const struct mount *mount, const char *path, struct buf *ret_only_here,
 		  struct buf *ret_only_there);

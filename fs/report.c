@@ -103,61 +103,45 @@ static bool has_string(const char *array, const char *wanted, size_t wanted_len)
 }
 
 /* Lists what of one array is not in the other. */
-static int list_others(const char *array, const char *other, struct buf *ret)
+static void list_others(const char *array, const char *other, struct buf *ret)
 {
 	const char *string;
 	size_t len;
-	int r = 0;
 
-	while (r == 0 && (string = next_string(&array, &len)))
+	while ((string = next_string(&array, &len)))
 		if (!has_string(other, string, len))
-			r = buf_addf(ret, "%s'--%.*s'", ret->len ? ", " : "", (int)len - 2,
-				     string + 1);
-	return r;
+			buf_addf(ret, "%s'--%.*s'", ret->len ? ", " : "", (int)len - 2, string + 1);
 }
 
-int mount_differs(const struct mount *mount, const char *path, struct buf *ret_only_here,
+int mount_compare(const struct mount *mount, const char *path, struct buf *ret_only_here,
 		  struct buf *ret_only_there)
 {
 	static const char says[] = "\"options\": [";
-	SCOPE(buf_release) struct buf buf = BUF_INIT;
+	SCOPE(buf_release) struct buf shown = BUF_INIT, options = BUF_INIT;
 	SCOPE_FREE char *stats = NULL;
-	struct json json = json_begin(&buf);
+	struct json json = json_begin(&shown), list = json_begin(&options);
 	ssize_t len = mountpoint_stats(path, &stats);
-	const char *here, *there;
-	int r;
-
-	if (len < 0)
-		return 0;
-	stats[len] = '\0';
-	there = strstr(stats, says);
-	json_array(&json, NULL);
-	settings_given(mount->settings, report_option, &json);
-	json_end(&json);
-	r = buf_error(&buf);
-	if (r < 0 || !there)
-		return r;
-	here = buf.data + 1;
-	there += strlen(says);
-	r = list_others(here, there, ret_only_here);
-	return r < 0 ? r : list_others(there, here, ret_only_there);
-}
-
-bool mount_is_at(const struct mount *mount, const char *path)
-{
-	struct buf shown SCOPE(buf_release) = BUF_INIT;
-	SCOPE_FREE char *stats = NULL;
-	struct json json = json_begin(&shown);
-	ssize_t len;
+	const char *there;
 
 	/* What distinguishes the tree of one mount from another's, as in the stats. */
 	json_object(&json, NULL);
 	json_string(&json, "id", dataset_info(mount->dataset)->id);
 	json_bytes(&json, "subdir", mount->folder.data, mount->folder.len);
 	json_end(&json);
-	if (buf_error(&shown) < 0)
-		return false;
-	len = mountpoint_stats(path, &stats);
+	json_array(&list, NULL);
+	settings_given(mount->settings, report_option, &list);
+	json_end(&list);
+	if (buf_error(&shown) < 0 || buf_error(&options) < 0)
+		return -ENOMEM;
 	/* Compare without the braces: in a string, all quotes are escaped. */
-	return len > 0 && memmem(stats, (size_t)len, shown.data + 1, shown.len - 2);
+	if (len <= 0 || !memmem(stats, (size_t)len, shown.data + 1, shown.len - 2))
+		return 0;
+	stats[len] = '\0';
+	there = strstr(stats, says);
+	if (there) {
+		there += strlen(says);
+		list_others(options.data + 1, there, ret_only_here);
+		list_others(there, options.data + 1, ret_only_there);
+	}
+	return buf_error(ret_only_here) < 0 || buf_error(ret_only_there) < 0 ? -ENOMEM : 1;
 }

@@ -188,4 +188,3 @@ def test_calls_that_wait_end_by_signals_as_anywhere(compiler, small, place, poin
         said.append(begin(program, place, place / str(len(said))).out)
     assert said[0] == said[1]
     assert said[0].count("Interrupted system call") >= 40
-

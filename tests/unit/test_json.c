@@ -172,10 +172,10 @@ TEST(bytes_that_are_not_utf8_become_lone_surrogates)
 	} table[] = {
 		{"\x80", "\\udc80"}, /* alone */
 		{"\xff", "\\udcff"},
-		{"\xc0\x80", "\\udcc0\\udc80"}, /* overlong */
-		{"\xed\xa0\x80", "\\udced\\udca0\\udc80"}, /* surrogates */
+		{"\xc0\x80", "\\udcc0\\udc80"},			      /* overlong */
+		{"\xed\xa0\x80", "\\udced\\udca0\\udc80"},	      /* surrogates */
 		{"\xf4\x90\x80\x80", "\\udcf4\\udc90\\udc80\\udc80"}, /* > U+10FFFF */
-		{"\xc2", "\\udcc2"}, /* cut short */
+		{"\xc2", "\\udcc2"},				      /* cut short */
 		{"\xf0\x9f\x98", "\\udcf0\\udc9f\\udc98"},
 		{"\xf0\x9f\x98x", "\\udcf0\\udc9f\\udc98x"},
 		{"\xe2\xc3\xa9", "\\udce2\xc3\xa9"}, /* then a good one */

@@ -103,3 +103,16 @@ static void jpeg_fixture(const struct jpeg_recipe *recipe, struct buf *out)
 	free(bytes);
 	free(row);
 }
+
+/* Changes up to four bytes of a file, by a seed. */
+static void jpeg_fixture_damage(struct buf *file, uint32_t *seed)
+{
+	uint32_t values[9];
+
+	for (unsigned i = 0; i < 9; i++) {
+		*seed = *seed * 1664525u + 1013904223u;
+		values[i] = *seed >> 8;
+	}
+	for (uint32_t i = values[8] % 4; i < 4; i++)
+		file->data[values[i] % file->len] = (char)values[4 + i];
+}

@@ -4,7 +4,6 @@ not. annotated.py has them."""
 import itertools
 import json
 import re
-import shutil
 import tarfile
 import zipfile
 

@@ -75,7 +75,7 @@ def test_a_png_with_many_chunks_is_bad_if_pil_says_so(tmp_path):
     assert good <= packed and not bad & packed and len(bad) > 40
 
 
-def test_each_damage_is_found_and_named_when_decoded(bad, tmp_path):
+def test_each_damage_is_found_when_decoded_and_what_is_usable_is_packed(bad, tmp_path):
     folder, cases = bad
     made = Made(folder, tmp_path, "decode", status=4)
     assert made.found == {case.name: case.damage for case in cases}
@@ -107,16 +107,6 @@ def test_damage_can_be_kept(bad, tmp_path):
     made = Made(folder, tmp_path, "decode", status=0, on_bad="keep")
     assert made.found == {case.name: case.damage for case in cases}
     assert made.packed == set(by_name(cases))
-
-
-def test_files_that_are_no_images_are_left_alone(tmp_path):
-    folder = tmp_path / "files"
-    folder.mkdir()
-    for name, data in (("labels.txt", b""), ("coco.json", b"{}"), ("notes.md", b"P6 is a book"),
-                       (".DS_Store", b"\0\0\0\1Bud1"), ("jpg", b"no extension")):
-        (folder / name).write_bytes(data)
-    made = Made(folder, tmp_path, "decode", status=0)
-    assert made.found == {}
 
 
 # --- what create does where nothing is asked ---------------------------------------------------

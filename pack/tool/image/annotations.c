@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/math.h"
 #include "base/scope.h"
+#include "base/search.h"
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -73,7 +74,7 @@ struct annotations_scan {
 	bool wide;   /* UTF-16: with NULs, which are left out */
 	bool begun;
 	struct buf rest;  /* of the last part, not looked at yet */
-	struct buf found; /* uint32_t, of photo_names_find() */
+	struct buf found; /* uint64_t, of photo_names_find() */
 	bool failed;	  /* there is no memory for these */
 	uint64_t places;
 
@@ -176,15 +177,14 @@ static void name_add(struct name *name, const char *text, size_t len)
 
 /* --- images ---------------------------------------------------------------------------------- */
 
-/* `found` is of photo_names_find(). */
-static bool take_image(struct annotations_scan *scan, size_t found)
+/* `image` is of photo_names_find(). */
+static bool take_image(struct annotations_scan *scan, uint64_t image)
 {
-	uint32_t image = (uint32_t)found;
-	size_t count = BUF_COUNT(&scan->found, uint32_t);
+	size_t count = BUF_COUNT(&scan->found, uint64_t);
 
-	if (!found)
+	if (!image)
 		return false;
-	if (count == 0 || BUF_ITEMS(&scan->found, uint32_t)[count - 1] != image)
+	if (count == 0 || BUF_ITEMS(&scan->found, uint64_t)[count - 1] != image)
 		scan->failed |= buf_add(&scan->found, &image, sizeof(image)) < 0;
 	scan->pairs = 0;
 	return true;
@@ -593,17 +593,10 @@ int annotations_begin(const struct photo_names *names, const char *path,
 	return 0;
 }
 
-static int compare_found(const void *a, const void *b)
-{
-	const uint32_t *one = a, *two = b;
-
-	return *one < *two ? -1 : *one > *two;
-}
-
 int annotations_end(struct annotations_scan *scan, struct annotations *ret)
 {
 	static const char line[] = "\n";
-	const uint32_t *all;
+	const uint64_t *all;
 	size_t count;
 	struct annotations found;
 	int r = look_at_part(scan, line, 1);
@@ -612,9 +605,9 @@ int annotations_end(struct annotations_scan *scan, struct annotations *ret)
 		return r;
 	scan->field = scan->piece.text = NULL;
 	end_piece(scan, line);
-	count = BUF_COUNT(&scan->found, uint32_t);
-	buf_sort(&scan->found, sizeof(*all), compare_found);
-	all = BUF_ITEMS(&scan->found, uint32_t);
+	count = BUF_COUNT(&scan->found, uint64_t);
+	buf_sort(&scan->found, sizeof(*all), search_compare64);
+	all = BUF_ITEMS(&scan->found, uint64_t);
 	found = (struct annotations){.places = scan->places, .images = count > 0};
 	for (size_t i = 1; i < count; i++)
 		found.images += all[i] != all[i - 1];

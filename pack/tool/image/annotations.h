@@ -11,7 +11,7 @@
  *		there are images
  *
  * Bytes come in parts of any size, in order. Silent; accepts any bytes; threads may look through
- * files at the same time. Memory: 4 bytes for each time that an image is named. */
+ * files at the same time. Memory: 8 bytes for each time that an image is named. */
 #pragma once
 
 #include "pack/tool/image/photo_names.h"

@@ -14,7 +14,7 @@ enum { WHOLE, BEGIN }; /* kinds of names in the set */
 
 void photo_names_release(struct photo_names *names)
 {
-	free(names->slots);
+	number_table_release(&names->table);
 	*names = (struct photo_names){0};
 }
 
@@ -31,51 +31,31 @@ static uint64_t photo_hash(const char *text, size_t len, int kind)
 	return XXH3_64bits_withSeed(lower, len, (uint64_t)kind) | 1;
 }
 
-/* The slot that has the hash, or is free for it. */
-static size_t photo_slot(const struct photo_names *names, uint64_t hash)
-{
-	size_t i = hash >> 1 & (names->room - 1);
-
-	while (names->slots[i] && names->slots[i] != hash)
-		i = (i + 1) & (names->room - 1);
-	return i;
-}
-
-static int photo_put(struct photo_names *names, uint64_t hash, bool *ret_new)
-{
-	size_t slot;
-
-	if (names->used >= names->room / 2) {
-		struct photo_names larger = *names;
-
-		larger.room = names->room ? 2 * names->room : 64;
-		larger.slots = calloc(larger.room, sizeof(*larger.slots));
-		if (!larger.slots)
-			return -ENOMEM;
-		for (size_t i = 0; i < names->room; i++)
-			if (names->slots[i])
-				larger.slots[photo_slot(&larger, names->slots[i])] =
-					names->slots[i];
-		free(names->slots);
-		*names = larger;
-	}
-	slot = photo_slot(names, hash);
-	*ret_new = names->slots[slot] == 0;
-	names->slots[slot] = hash;
-	names->used += *ret_new;
-	return 0;
-}
-
-static size_t photo_find(const struct photo_names *names, const char *text, size_t len, int kind)
+/* The hash, or 0. */
+static uint64_t photo_find(const struct photo_names *names, const char *text, size_t len, int kind)
 {
 	uint64_t hash;
-	size_t slot;
+	uint32_t number;
+	size_t at = 0;
 
-	if (!names->room || len == 0 || len > LONGEST)
+	if (len == 0 || len > LONGEST)
 		return 0;
 	hash = photo_hash(text, len, kind);
-	slot = photo_slot(names, hash);
-	return names->slots[slot] ? slot + 1 : 0;
+	do {
+		number = number_table_next(&names->table, (uint32_t)(hash >> 32), &at);
+	} while (number && number != (uint32_t)hash);
+	return number ? hash : 0;
+}
+
+/* 1: it is new; 0 or -ENOMEM. */
+static int photo_put(struct photo_names *names, const char *text, size_t len, int kind)
+{
+	uint64_t hash = photo_hash(text, len, kind);
+
+	if (photo_find(names, text, len, kind))
+		return 0;
+	return number_table_add(&names->table, (uint32_t)(hash >> 32), (uint32_t)hash) < 0 ? -ENOMEM
+											   : 1;
 }
 
 /* --- names ----------------------------------------------------------------------------------- */
@@ -111,24 +91,22 @@ static size_t begin_len(const char *stem, size_t len)
 int photo_names_add(struct photo_names *names, const char *name)
 {
 	size_t len = strlen(name), stem = stem_len(name, len), begin = begin_len(name, stem);
-	bool is_new, ignored;
 	int r;
 
-	if (stem > LONGEST)
+	if (stem == 0 || stem > LONGEST)
 		return 0;
 	for (size_t i = 0; i < len; i++)
 		names->odd |= !photo_names_word(name[i]) || (uint8_t)name[i] >= 0x80;
 	names->lengths |= length_bit(stem);
-	r = photo_put(names, photo_hash(name, stem, WHOLE), &is_new);
-	if (r == 0 && begin)
-		r = photo_put(names, photo_hash(name, begin, BEGIN), &ignored);
-	if (r == 0)
-		names->count += is_new;
-	return r;
+	r = photo_put(names, name, stem, WHOLE);
+	names->count += r == 1;
+	if (r >= 0 && begin)
+		r = photo_put(names, name, begin, BEGIN);
+	return r < 0 ? r : 0;
 }
 
 /* Most words are of a length that no name has. */
-size_t photo_names_find(const struct photo_names *names, const char *text, size_t len)
+uint64_t photo_names_find(const struct photo_names *names, const char *text, size_t len)
 {
 	size_t stem = stem_len(text, len);
 
@@ -149,7 +127,8 @@ static size_t take_escape(const char *at, const char *end, char ret[static 4])
 	return last == digits + 4 ? utf8_encode((uint32_t)code, ret) : 0;
 }
 
-size_t photo_names_find_between(const struct photo_names *names, const char *text, const char *end)
+uint64_t photo_names_find_between(const struct photo_names *names, const char *text,
+				  const char *end)
 {
 	char name[LONGEST + 1];
 	size_t len = 0, step;

@@ -164,30 +164,21 @@ def gate(original, place):
 
 
 @is_root
-def test_bytes_that_the_disk_does_not_give_are_named(original, gate):
-    at = gate.data.index((original[0] / "class2/202").read_bytes())
+@pytest.mark.parametrize("what", ["class2/202", "\0foldfs.mtime", ""])
+def test_bytes_that_the_disk_does_not_give_are_named_and_not_called_damaged(original, gate, what):
+    """Of a file, a section of the index, which has a page of its own, and pages of the LMDB: the
+    leaf of the last key."""
+    at = {"class2/202": gate.data.index((original[0] / "class2/202").read_bytes()),
+          "": gate.data.index(b"class4/399") // 4096 * 4096}.get(what)
+    at = Fields(gate.path).place("mtime[0]")[0] if at is None else at
     gate.dead = range(at, at + 1)
-    assert found(gate.path, status=1) == {"class2/202": "unreadable"}
+    assert found(gate.path, status=1) == {what: "unreadable"}
     done = verify(gate.path, status=1)
     assert re.search(r": I(nput/output|/O) error\n", done.out)  # glibc, musl
     assert done.err == (f"foldpack: {gate.path}: 1 path cannot be read, which says nothing about "
                         "its bytes; check the storage, and verify again\n")
     said = json.loads(verify(gate.path, "--json", status=1).out)
     assert (said["bad_files"], said["unreadable_files"]) == (0, 1)
-
-
-@is_root
-def test_a_section_that_the_disk_does_not_give_is_not_called_damaged(gate):
-    at = Fields(gate.path).place("mtime[0]")[0]  # on a page of its own
-    gate.dead = range(at, at + 1)
-    assert found(gate.path, status=1) == {"\0foldfs.mtime": "unreadable"}
-
-
-@is_root
-def test_pages_that_the_disk_does_not_give_are_not_called_damaged(gate):
-    at = gate.data.index(b"class4/399") // 4096 * 4096  # the leaf of the last key
-    gate.dead = range(at, at + 1)
-    assert found(gate.path, status=1) == {"": "unreadable"}
 
 
 @is_root

@@ -1,5 +1,5 @@
 /* All of a pack, or some files of it, by batches and in many threads: pack/tool/work/batches.h and
- * pack/tool/read/batch_scan.h. */
+ * pack/tool/read/batch_scan.h, of servers. Of files: tests/mount/test_verify.py. */
 #include "far_pack.h"
 #include "pack/tool/read/batch_scan.h"
 #include "pack/tool/work/interrupt.h"
@@ -36,26 +36,6 @@ static void cut(struct fixture *f, uint32_t divisor, struct glass *glass)
 }
 
 FIXTURE(f, struct fixture, fixture_setup, fixture_teardown);
-
-TEST_OF(f, neighbours_share_a_window_in_the_order_of_entries)
-{
-	struct glass glass = {0};
-	char name[16];
-
-	for (unsigned i = 0; i < 600; i++) {
-		snprintf(name, sizeof(name), "%03u", i);
-		add_file(f, PACK_ROOT, name, i % 50);
-	}
-	finish_and_open(f);
-	cut(f, 1, &glass);
-	assert_int_equal(glass.made, 3);
-	assert_int_equal(glass.all[0].count, BATCH_FILES);
-	assert_int_equal(glass.all[2].count, 600 - 2 * BATCH_FILES);
-	for (uint32_t i = 0; i < 600; i++)
-		assert_int_equal(glass.files[i], 1 + i);
-	assert_false(glass.all[0].piece);
-	assert_true(glass.all[0].last);
-}
 
 TEST_OF(f, files_come_in_the_order_in_which_they_were_stored)
 {
@@ -137,8 +117,8 @@ struct broom {
 	unsigned begun, done, workers;
 	uint64_t bytes;
 	unsigned unreadable;
-	unsigned stop_beginning, stop_ending; /* with this batch; 0: never */
-	struct far *far; /* where somebody waits for a read before it stops; NULL: nowhere */
+	unsigned stop;	 /* with this batch; 0: never */
+	struct far *far; /* where somebody waits for a read before it stops */
 };
 
 static int broom_begin(void *context, const struct batch *batch, void *note)
@@ -149,9 +129,9 @@ static int broom_begin(void *context, const struct batch *batch, void *note)
 	(void)batch;
 	assert_int_equal(n->number, 0);
 	n->number = ++broom->begun;
-	if (broom->begun != broom->stop_beginning)
+	if (broom->begun != broom->stop)
 		return 0;
-	while (broom->far && !far_awaited(broom->far))
+	while (!far_awaited(broom->far))
 		sched_yield();
 	return -ECANCELED;
 }
@@ -198,7 +178,7 @@ static int broom_done(void *context, const struct batch *batch, void *note)
 	assert_int_equal(n->number, ++broom->done);
 	broom->bytes += n->bytes;
 	broom->unreadable += n->unreadable;
-	return broom->done == broom->stop_ending ? -ECANCELED : 0;
+	return 0;
 }
 
 static int swept(struct fixture *f, unsigned jobs, struct broom *broom)
@@ -218,84 +198,6 @@ static int swept(struct fixture *f, unsigned jobs, struct broom *broom)
 	cut(f, 1, &glass);
 	params.count = glass.count;
 	return batch_scan(&params);
-}
-
-static uint64_t build_mixed(struct fixture *f)
-{
-	static const uint64_t sizes[] = {0, 1, 100, 2000, 5000, 100000, MIB - 1, MIB, MIB + 1};
-	uint64_t total = 9 * MIB + 17;
-	char name[16];
-
-	add_file(f, PACK_ROOT, "0 long", total);
-	for (unsigned i = 0; i < 90; i++) {
-		uint64_t size = sizes[i % (sizeof(sizes) / sizeof(*sizes))];
-
-		snprintf(name, sizeof(name), "%02u", i);
-		add_file(f, PACK_ROOT, name, size);
-		total += size;
-	}
-	finish_and_open(f);
-	return total;
-}
-
-TEST_OF(f, every_byte_is_seen_once_in_order_by_any_number_of_threads)
-{
-	uint64_t total = build_mixed(f);
-
-	for (unsigned jobs = 1; jobs < 9; jobs += 3) {
-		struct broom broom = {0};
-
-		assert_done(swept(f, jobs, &broom));
-		assert_int_equal(broom.bytes, total);
-		assert_true(broom.done > 9);
-		assert_int_equal(broom.done, broom.begun);
-	}
-}
-
-TEST_OF(f, it_ends_when_it_is_told_to)
-{
-	build_mixed(f);
-	for (unsigned jobs = 1; jobs < 5; jobs += 3) {
-		struct broom at_once = {.stop_beginning = 1};
-		struct broom beginning = {.stop_beginning = 3};
-		struct broom ending = {.stop_ending = 3};
-
-		assert_int_equal(swept(f, jobs, &at_once), -ECANCELED);
-		assert_int_equal(at_once.done, 0);
-		assert_int_equal(swept(f, jobs, &beginning), -ECANCELED);
-		assert_int_equal(beginning.begun, 3);
-		assert_int_equal(swept(f, jobs, &ending), -ECANCELED);
-		assert_int_equal(ending.done, 3);
-	}
-}
-
-/* A batch that cannot be read as a whole costs only those extents that cannot be read. */
-TEST_OF(f, what_is_cut_off_costs_nothing_else)
-{
-	struct dataset_extent extent;
-	struct broom broom = {0};
-	uint64_t end = 0;
-
-	add_file(f, PACK_ROOT, "a", 300000);
-	add_file(f, PACK_ROOT, "b", 300000);
-	finish_and_open(f);
-	for (uint64_t i = 0; i < dataset_extents(f->dataset); i++) {
-		extent = dataset_extent(f->dataset, i);
-		end = extent.offset + extent.size > end ? extent.offset + extent.size : end;
-	}
-	assert_done(chmod(f->path, 0644));
-	assert_done(truncate(f->path, (off_t)end - 1));
-	assert_done(swept(f, 1, &broom));
-	assert_int_equal(broom.unreadable, 1);
-	assert_int_equal(broom.bytes, 300000);
-}
-
-TEST_OF(f, as_many_threads_as_asked_for_within_reason)
-{
-	assert_int_equal(batch_scan_jobs(1), 1);
-	assert_int_equal(batch_scan_jobs(3), 3);
-	assert_true(batch_scan_jobs(0) >= 8);
-	assert_true(batch_scan_jobs(UINT64_MAX) <= 256);
 }
 
 /* --- far -------------------------------------------------------------------------------------- */
@@ -352,7 +254,7 @@ TEST_OF(f, a_batch_that_a_server_refuses_costs_its_files_alone)
 TEST_OF(f, a_failure_gives_up_what_its_threads_wait_for)
 {
 	struct far *far = far_with(f, 12);
-	struct broom broom = {.stop_beginning = 3, .far = far};
+	struct broom broom = {.stop = 3, .far = far};
 
 	far_hold(far);
 	assert_int_equal(swept(f, 1, &broom), -ECANCELED);

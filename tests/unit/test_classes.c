@@ -35,72 +35,56 @@ static void classes_of(struct fixture *f)
 	assert_done(classes_new(f->dataset, &classes));
 }
 
-static void expect_name(const char *name, size_t len, const char *expected)
-{
-	assert_int_equal(len, strlen(expected));
-	assert_memory_equal(name, expected, len);
-}
-
 FIXTURE(f, struct fixture, fixture_setup, end_classes);
 
-TEST_OF(f, folders_at_the_top_are_classes)
-{
-	make(f, "cat/1.jpg cat/2.txt dog/1.png README");
-	classes_of(f);
-	assert_false(classes.split);
-	assert_int_equal(classes.split_count, 1);
-	assert_int_equal(classes.splits[0].files, 3);
-	assert_int_equal(classes.splits[0].bytes, 30);
-	assert_int_equal(classes.count, 2);
-	expect_name(classes.list[0].name, classes.list[0].name_len, "cat");
-	assert_int_equal(classes.list[0].files, 2);
-	assert_int_equal(classes.of[find(f, "README")], 0);
-	assert_int_equal(classes.of[find(f, "dog/1.png")], 2);
-}
+#define SPLITS "train/a/1.jpg train/b/1.jpg val/a/1.jpg "
 
-TEST_OF(f, folders_of_nothing_but_folders_are_splits)
-{
-	make(f, "train/b/1.jpg train/a/1.jpg train/a/2.jpg val/a/1.jpg val/c/1.jpg labels.txt");
-	classes_of(f);
-	assert_true(classes.split);
-	assert_int_equal(classes.split_count, 2);
-	expect_name(classes.splits[1].name, classes.splits[1].name_len, "val");
-	assert_int_equal(classes.splits[1].first, 2);
-	assert_int_equal(classes.splits[1].count, 2);
-	assert_int_equal(classes.splits[0].files, 3);
-	assert_int_equal(classes.list[2].split, 1);
-}
+static const struct {
+	const char *paths;
+	const char *expected; /* the files of each class of each split */
+} rows[] = {
+	{"cat/1.jpg cat/2.txt dog/1.png README", ": cat 2, dog 1"},
+	{SPLITS "train/a/2.jpg val/c/1.jpg labels.txt", "train: a 2, b 1; val: a 1, c 1"},
+	{"one/a/1.jpg two/b/c/1.jpg", "one: a 1; two: b 1"},
+	/* What is next to splits, and is none of their classes. */
+	{SPLITS "annotations/instances.json", "train: a 1, b 1; val: a 1"},
+	{SPLITS "__MACOSX/train/._a.jpg", "train: a 1, b 1; val: a 1"},
+	{SPLITS ".git/config", "train: a 1, b 1; val: a 1"},
+	{SPLITS "val/list.txt", "train: a 1, b 1; val: a 1"},
+	{SPLITS "train/.DS_Store", "train: a 1, b 1; val: a 1"},
+	{SPLITS "test/1.jpg", "train: a 1, b 1; val: a 1"},
+	/* Folders with images of their own are classes. */
+	{"test/a/1.jpg test/1.jpg valley/a/1.jpg cat/1.jpg", ": cat 1, test 2, valley 1"},
+};
 
-/* Each dataset has the splits train and val, whatever else lies about. */
-TEST_OF(f, stray_files_and_folders_beside_splits_are_no_classes)
+TEST_OF(f, folders_at_the_top_are_classes_or_splits)
 {
-	static const char *const strays[] = {"annotations/instances.json",
-					     "__MACOSX/train/._a.jpg",
-					     ".git/config",
-					     "val/list.txt",
-					     "train/.DS_Store",
-					     "test/1.jpg"};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		SCOPE(buf_release) struct buf said = BUF_INIT;
 
-	for (size_t i = 0; i < sizeof(strays) / sizeof(*strays); i++) {
-		make(f, "train/a/1.jpg train/b/1.jpg val/a/1.jpg");
-		make(f, strays[i]);
+		make(f, rows[i].paths);
 		classes_of(f);
-		assert_true(classes.split);
-		assert_int_equal(classes.split_count, 2);
-		expect_name(classes.splits[0].name, classes.splits[0].name_len, "train");
-		assert_int_equal(classes.splits[0].count, 2);
-		expect_name(classes.splits[1].name, classes.splits[1].name_len, "val");
-		assert_int_equal(classes.of[find(f, strays[i])], 0);
-	}
-}
+		for (uint32_t k = 0; k < classes.split_count; k++) {
+			const struct class_split *split = &classes.splits[k];
+			uint64_t files = 0;
 
-TEST_OF(f, folders_with_images_of_their_own_are_classes)
-{
-	make(f, "test/a/1.jpg test/1.jpg valley/a/1.jpg cat/1.jpg");
-	classes_of(f);
-	assert_false(classes.split);
-	assert_int_equal(classes.count, 3);
-	assert_int_equal(classes.list[1].files, 2);
+			buf_addf(&said, "%s%.*s:", k ? "; " : "", (int)split->name_len,
+				 split->name);
+			for (uint32_t n = split->first; n < split->first + split->count; n++) {
+				const struct class *class = &classes.list[n];
+
+				assert_int_equal(class->split, k);
+				assert_int_equal(class->bytes, 10 * class->files);
+				files += class->files;
+				buf_addf(&said, "%s %.*s %lu", n == split->first ? "" : ",",
+					 (int)class->name_len, class->name, class->files);
+			}
+			assert_int_equal(split->files, files);
+			assert_int_equal(split->bytes, 10 * files);
+		}
+		assert_int_equal(classes.split, said.data[0] != ':');
+		assert_string_equal(said.data, rows[i].expected);
+	}
 }
 
 TEST_OF(f, everything_below_counts_and_links_are_files)

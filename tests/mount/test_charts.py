@@ -44,10 +44,6 @@ def test_a_whisker_goes_from_the_lowest_to_the_highest_round():
     assert "foldfs: 1,500 (1,400 to 1,600)" in (title.text for title in svg.iter(f"{SVG}title"))
 
 
-def test_what_never_differed_has_no_whisker():
-    assert lines(drawn(charts.Bars("once", [charts.Row("foldfs", 3, 3, 3)])), "whisker") == []
-
-
 def test_ratios_begin_at_a_line_at_one():
     slower, faster = charts.Row("106 KB", 0.5, 0.4, 0.6), charts.Row("3 KB", 2, 1.5, 2.5)
     svg = drawn(charts.Ratios([("NVMe", [slower]), ("network", [faster])], "loose files"))

@@ -283,7 +283,8 @@ def picture(look, data):
         raise
     except Exception as error:  # of any library, about any bytes
         return {"why": look.get("text") or f"{kind}: {error}"}, True
-    why = None if made else why_not(kind, width, height, data)
+    broken = not look.get("usable", True)  # browsers would show a part of it, or none
+    why = None if made else look["text"] if broken else why_not(kind, width, height, data)
     if why:
         return {"why": look.get("text") or why}, False
     kind, (width, height, data) = ("JPEG", made) if made else (kind, (width, height, data))

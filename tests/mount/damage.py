@@ -1,8 +1,8 @@
 """A folder of damaged pictures, each named after its damage, and one of sound oddities.
 
 make_damage(folder) and make_oddities(folder) return a list of Case: what `foldpack create --check`
-must say of each file. The judge is pil(): what PIL refuses must be found. Files that are cut at each
-of their bytes are in tests/unit/test_check.c."""
+must say of each file. The judge is pil(): what PIL refuses must be found. Files that are cut off at
+any byte are in tests/unit/test_check.c."""
 
 import io
 import struct

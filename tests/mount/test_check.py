@@ -60,7 +60,7 @@ def test_a_png_with_many_chunks_is_bad_if_pil_says_so(tmp_path):
     harmless, data = list(damage.png_harmless().values()), damage.encode("PNG")
     (tmp_path / "some").mkdir()
     good, bad = set(), set()
-    for number in range(150):
+    for number in range(80):
         image, parts = data, some.choices(harmless, k=3)
         parts[:number % 2] = some.choices(refused, k=number % 2)
         for part in parts:
@@ -72,7 +72,7 @@ def test_a_png_with_many_chunks_is_bad_if_pil_says_so(tmp_path):
         if damage.pil(image):
             bad.add(name)
     packed = Made(tmp_path / "some", tmp_path, "header", status=4).packed
-    assert good <= packed and not bad & packed and len(bad) > 40
+    assert good <= packed and not bad & packed and len(bad) > 20
 
 
 def test_each_damage_is_found_when_decoded_and_what_is_usable_is_packed(bad, tmp_path):

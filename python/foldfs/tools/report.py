@@ -283,10 +283,10 @@ def picture(look, data):
         raise
     except Exception as error:  # of any library, about any bytes
         return {"why": look.get("text") or f"{kind}: {error}"}, True
-    broken = not look.get("usable", True)  # browsers would show a part of it, or none
-    why = None if made else look["text"] if broken else why_not(kind, width, height, data)
+    # Of a broken one browsers would show a part, or nothing.
+    why = not made and (not look.get("usable", True) or why_not(kind, width, height, data))
     if why:
-        return {"why": look.get("text") or why}, False
+        return {"why": look.get("text", why)}, False
     kind, (width, height, data) = ("JPEG", made) if made else (kind, (width, height, data))
     src = f"data:{MIMES[kind]};base64,{base64.b64encode(data).decode()}"
     return {"width": width, "height": height, "src": src}, False

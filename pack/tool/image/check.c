@@ -1,6 +1,5 @@
 #include "pack/tool/image/check.h"
 
-#include "base/be.h"
 #include "base/le.h"
 #include "base/scope.h"
 #include "base/size.h"
@@ -122,7 +121,7 @@ static int png_check_chunk(struct png_walk *png, enum check_level level, struct 
 	for (int i = 4; i < 8; i++)
 		if ((chunk[i] | 0x20) < 'a' || (chunk[i] | 0x20) > 'z')
 			return corrupt(ret, "PNG", "its chunks do not follow each other");
-	png->length = be_get32(chunk);
+	png->length = bytes_get(&png->file, png->at, 4);
 	in_pixels = png_is(png, "IDAT");
 	png->pixels |= in_pixels;
 	ret->unsure &= !in_pixels;
@@ -130,7 +129,8 @@ static int png_check_chunk(struct png_walk *png, enum check_level level, struct 
 		return check_found(ret, DAMAGE_TRUNCATED, false, "PNG: ends in its chunk %.4s",
 				   (const char *)chunk + 4);
 	if ((level == CHECK_DECODE || !png->pixels) &&
-	    crc32_z(0, chunk + 4, 4 + (size_t)png->length) != be_get32(chunk + 8 + png->length))
+	    crc32_z(0, chunk + 4, 4 + (size_t)png->length) !=
+		    bytes_get(&png->file, png->at + 8 + png->length, 4))
 		return check_found(ret, DAMAGE_CORRUPT, false,
 				   "PNG: the CRC of its chunk %.4s is wrong",
 				   (const char *)chunk + 4);
@@ -157,6 +157,7 @@ static int check_png(enum check_level level, const struct bytes *file, struct ch
 {
 	struct png_walk png = {.file = *file, .at = 8};
 
+	png.file.big = true;
 	for (;; png.at += 12 + (size_t)png.length) {
 		int r = png_check_chunk(&png, level, ret);
 

@@ -1,6 +1,5 @@
 #include "pack/tool/image/image.h"
 
-#include "base/be.h"
 #include "base/math.h"
 #include "pack/tool/image/bitmap.h"
 #include "pack/tool/image/bytes.h"
@@ -30,10 +29,12 @@ static bool jpeg(const struct bytes *head, struct dataset_image *image)
 
 static bool png(const struct bytes *head, struct dataset_image *image)
 {
+	const struct bytes file = {.data = head->data, .len = head->len, .big = true};
+
 	if (!bytes_are(head, 0, "\x89PNG\r\n\x1a\n", 8))
 		return false;
-	if (bytes_have(head, 0, 24) && bytes_are(head, 8, "\0\0\0\rIHDR", 8))
-		set_size(image, be_get32(head->data + 16), be_get32(head->data + 20));
+	if (bytes_are(head, 8, "\0\0\0\rIHDR", 8))
+		set_size(image, bytes_get(&file, 16, 4), bytes_get(&file, 20, 4));
 	return true;
 }
 

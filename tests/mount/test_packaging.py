@@ -295,16 +295,6 @@ def test_a_mount_of_one_container_is_seen_in_another(small, place):
     assert run("unshare", "--mount", "sh", "-c", script).out == "content\n"
 
 
-@needs("unshare")
-def test_a_command_in_a_user_namespace(small, place, point):
-    """unshare -Urm: root of a container that nobody gave any rights."""
-    done = run("unshare", "--user", "--map-root-user", "--mount", FOLDFS, small[1], point, "--",
-               "cat", point / "file", status=None)
-    if "unshare failed" in done.err:
-        pytest.skip("no user namespaces here")
-    assert done.out == "content\n"
-
-
 # --- what make needs ----------------------------------------------------------------------
 
 

@@ -9,8 +9,9 @@ import subprocess
 
 import pytest
 
-from foldfs import FOLDPACK, MIB, NOBODY, as_user, has_photos, is_root, pack, run, PHOTOS
+from foldfs import FOLDPACK, MIB, NOBODY, as_user, is_root, pack, run
 from gate import Gate
+from test_foldpack import damage
 from trees import make_hostile, noise, write
 
 
@@ -43,15 +44,6 @@ def lines(tree, *options, status=1):
     return out.replace(str(src), "SRC").replace(str(packed), "PACK").splitlines()
 
 
-def damage(packed, needle):
-    data = packed.read_bytes()
-    at = data.index(needle)
-    os.chmod(packed, 0o644)
-    with open(packed, "r+b") as file:
-        file.seek(at + len(needle) // 2)
-        file.write(b"\xee\xee\xee")
-
-
 # --- the same ---------------------------------------------------------------------------
 
 
@@ -67,22 +59,6 @@ def test_hostile_trees_are_the_same_as_their_packs(src, place):
     tree = src, pack(src, place / "pack.lmdb")
     for jobs in (1, 2, 8):
         assert lines(tree, "-a", f"-j{jobs}", status=0) == []
-
-
-@has_photos
-def test_the_photos_are_the_same_as_their_pack(photos_pack, place):
-    assert lines((PHOTOS, photos_pack), status=0) == []
-    copy = place / "copy"
-    shutil.copytree(PHOTOS, copy)
-    victims = sorted(path for path in copy.rglob("*") if path.is_file())[5::50]
-    for path in victims:
-        data = bytearray(path.read_bytes())
-        data[len(data) // 2] ^= 1
-        path.chmod(0o644)
-        path.write_bytes(data)
-    said = [f"Files SRC/{p.relative_to(copy)} and PACK/{p.relative_to(copy)} differ"
-            for p in victims]
-    assert sorted(lines((copy, photos_pack))) == said
 
 
 def test_an_empty_folder_and_an_empty_pack(src, place):

@@ -20,6 +20,7 @@ import limits
 from damage import encode, with_size
 from foldfs import FOLDPACK, PHOTOS, ROOT, has_photos, is_root, pack, run
 from gate import Gate
+from test_foldpack import damage
 from trees import noise, write
 
 Image = pytest.importorskip("PIL.Image", reason="python3-pil is not installed")
@@ -441,18 +442,10 @@ def test_a_folder_of_everything_makes_a_page(hostile):
 # --- damage -------------------------------------------------------------------------------
 
 
-def spoil(packed, content):
-    """Changes bytes in the middle of a file of that content."""
-    data = bytearray(packed.read_bytes())
-    at = data.index(content) + len(content) // 2
-    data[at] ^= 0x55
-    packed.write_bytes(data)
-
-
 def test_damage_in_the_pack_is_named_and_the_page_is_written(dataset, place):
     damaged = place / "damaged.lmdb"
     shutil.copy(dataset, damaged)
-    spoil(damaged, picture(101))
+    damage(damaged, picture(101))
     out = place / "page.html"
     done = run(FOLDPACK, "report", damaged, "-o", out, status=3)
     assert "the report was written" in done.err

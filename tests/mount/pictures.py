@@ -18,16 +18,18 @@ def noise(size, mode="RGB", seed=1):
     return Image.fromarray(pixels[:, :, 0] if channels == 1 else pixels, mode)
 
 
-def jpeg(image, **options):
+def encode(kind, image, **options):
     out = io.BytesIO()
-    image.save(out, "JPEG", **{"quality": 92, **options})
+    image.save(out, kind, **options)
     return out.getvalue()
+
+
+def jpeg(image, **options):
+    return encode("JPEG", image, **{"quality": 92, **options})
 
 
 def png(image):
-    out = io.BytesIO()
-    image.save(out, "PNG")
-    return out.getvalue()
+    return encode("PNG", image)
 
 
 def opened(data):

@@ -10,7 +10,7 @@
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include "cache/cache_internal.h"
-#include "tests/unit/far_reader.h"
+#include "tests/unit/far.h"
 #include "tests/unit/patience.h"
 #include "tests/unit/test.h"
 #include <fcntl.h>
@@ -60,7 +60,7 @@ struct world {
 	char path[64];
 	int fd;
 	struct reader *reader;	/* of fd, */
-	struct far_reader *far; /* or of this one, which reads from it: NULL, where it is near */
+	struct far *far; /* or of this one, which reads from it: NULL, where it is near */
 	char *image;		/* what the file holds */
 	uint64_t bytes, extents;
 	uint64_t offsets[MOST];
@@ -173,6 +173,7 @@ static inline void setup_far(struct world *w)
 {
 	setup(w);
 	w->far = far_new(w->reader);
+	w->far->hurried = true;
 	w->reader = &w->far->reader;
 }
 
@@ -213,7 +214,7 @@ static inline void teardown(struct world *w)
 	if (w->cache) { /* some of this only matters where a test failed */
 		set_gate(w, false);
 		if (w->far)
-			far_open(w->far, true);
+			far_hold(w->far, false);
 		for (int i = 0; i < 2; i++)
 			let_go_of(&w->holders[i]);
 		cache_stop(w->cache);

@@ -217,7 +217,7 @@ static void *let_go_when_many_wait(void *far)
 {
 	while (far_waiting(far) < 12)
 		sched_yield();
-	far_let_go(far);
+	far_hold(far, false);
 	return NULL;
 }
 
@@ -227,7 +227,7 @@ TEST_OF(f, one_thread_has_many_reads_of_a_server_under_way)
 	struct broom broom = {0};
 	pthread_t id;
 
-	far_hold(far);
+	far_hold(far, true);
 	assert_int_equal(pthread_create(&id, NULL, let_go_when_many_wait, far), 0);
 	assert_done(swept(f, 1, &broom));
 	pthread_join(id, NULL);
@@ -256,7 +256,7 @@ TEST_OF(f, a_failure_gives_up_what_its_threads_wait_for)
 	struct far *far = far_with(f, 12);
 	struct broom broom = {.stop = 3, .far = far};
 
-	far_hold(far);
+	far_hold(far, true);
 	assert_int_equal(swept(f, 1, &broom), -ECANCELED);
 	assert_int_equal(broom.done, 0);
 	assert_int_equal(far->awaited, 1);
@@ -280,7 +280,7 @@ TEST_OF(f, an_interruption_ends_the_wait_for_a_server)
 	int status;
 	pid_t pid;
 
-	far_hold(far);
+	far_hold(far, true);
 	pid = fork();
 	if (pid == 0) {
 		interrupt_catch();

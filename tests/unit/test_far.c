@@ -15,12 +15,6 @@ static void start_far(struct world *w, uint64_t readahead)
 	start_with(w, &params);
 }
 
-static unsigned under_way(struct world *w)
-{
-	SCOPE_LOCK(&w->far->lock);
-	return w->far->under_way;
-}
-
 static bool is_urgent(struct world *w, uint64_t extent)
 {
 	SCOPE_LOCK(&w->far->lock);
@@ -35,13 +29,13 @@ TEST_WITH(far, w, requests_under_way_are_not_bounded_by_threads)
 	enum { ASKED = 100 };
 
 	lay_even(w, ASKED, 110000);
-	far_open(w->far, false);
+	far_hold(w->far, true);
 	start_far(w, 0);
 	for (unsigned e = 0; e < ASKED; e++)
 		ask_all_of(&w->calls[e], w, e);
-	assert_true(poll_until(under_way(w) == ASKED));
+	assert_true(poll_until(far_waiting(w->far) == ASKED));
 	assert_int_equal(w->answers, 0);
-	far_open(w->far, true);
+	far_hold(w->far, false);
 	wait_answers(w, ASKED);
 	for (unsigned e = 0; e < ASKED; e++)
 		assert_right(&w->calls[e]);
@@ -54,21 +48,21 @@ static void start_preload(struct world *w)
 
 	lay_even(w, 400, 110000);
 	params = params_of(w, READAHEAD, THREADS);
-	far_open(w->far, false);
+	far_hold(w->far, true);
 	params.budget = BUDGET;
 	params.preload = true;
 	start_with(w, &params);
-	assert_true(poll_until(under_way(w) > THREADS));
+	assert_true(poll_until(far_waiting(w->far) > THREADS));
 }
 
 TEST_WITH(far, w, reads_ahead_under_way_are_not_bounded_by_threads)
 {
 	start_preload(w);
-	far_open(w->far, true);
+	far_hold(w->far, false);
 	assert_true(poll_until(issued(w) == w->bytes));
 	for (uint64_t e = 0; e < w->extents; e++)
 		read_all_of(w, e);
-	assert_true(stats_of(w).device_bytes <= w->bytes + w->far->ended * 2 * CACHE_PAGE);
+	assert_true(stats_of(w).device_bytes <= w->bytes + w->far->asked * 2 * CACHE_PAGE);
 }
 
 /* Nobody has to wait for the end of the first ones to have the next begin. */
@@ -85,10 +79,10 @@ TEST_WITH(far, w, files_of_a_known_order_are_asked_for_side_by_side)
 	params.oracle_cpus = 1;
 	assert_int_equal(cache_new(&params, &w->cache), 0);
 	assert_int_equal(cache_order(w->cache, order, 400), 0);
-	far_open(w->far, false);
+	far_hold(w->far, true);
 	assert_int_equal(cache_start(w->cache), 0);
-	assert_true(poll_until(under_way(w) == LEARNER_FAR_START));
-	far_open(w->far, true);
+	assert_true(poll_until(far_waiting(w->far) == LEARNER_FAR_START));
+	far_hold(w->far, false);
 	for (unsigned i = 0; i < 400; i++)
 		read_all_of(w, order[i]);
 	cache_stop(w->cache);
@@ -103,7 +97,7 @@ TEST_WITH(far, w, what_is_on_its_way_becomes_urgent_when_somebody_waits_for_it)
 	ask_all_of(&w->one, w, 0);
 	assert_true(is_urgent(w, 0));
 	assert_false(is_urgent(w, 100));
-	far_open(w->far, true);
+	far_hold(w->far, false);
 	assert_true(wait_done(&w->one));
 	assert_right(&w->one);
 	assert_int_equal(w->far->urgent, 0); /* it was not asked for once more */
@@ -116,9 +110,9 @@ TEST_WITH(far, w, one_extent_that_cannot_be_read_fails_alone)
 	uint64_t misses;
 
 	start_preload(w);
-	far_damage(w->far, w->offsets[BAD] + 50000);
-	far_open(w->far, true);
-	assert_true(poll_until(issued(w) == w->bytes && under_way(w) == 0));
+	w->far->bad = w->offsets[BAD] + 50000;
+	far_hold(w->far, false);
+	assert_true(poll_until(issued(w) == w->bytes && far_waiting(w->far) == 0));
 	assert_true(poll_until(!is_there(w, BAD)));
 	for (uint64_t e = 0; e < w->extents; e++)
 		if (e != BAD)
@@ -178,14 +172,14 @@ TEST_WITH(far, w, stopping_waits_for_what_somebody_waits_for)
 	pthread_t id;
 
 	lay_even(w, 10, 110000);
-	far_open(w->far, false);
+	far_hold(w->far, true);
 	w->far->patient = true;
 	start_far(w, 0);
 	ask_all_of(&w->one, w, 7);
 	assert_int_equal(pthread_create(&id, NULL, far_stop_thread, w->cache), 0);
 	assert_true(poll_until(w->cache->stopping));
 	assert_false(is_done(&w->one));
-	far_open(w->far, true);
+	far_hold(w->far, false);
 	pthread_join(id, NULL);
 	assert_right(&w->one);
 }
@@ -194,7 +188,7 @@ TEST_WITH(far, w, stopping_does_not_wait_for_what_nobody_waits_for)
 {
 	start_preload(w);
 	cache_stop(w->cache);
-	assert_int_equal(under_way(w), 0);
+	assert_int_equal(far_waiting(w->far), 0);
 	assert_int_equal(stats_of(w).bad_extents, 0);
 	assert_int_equal(pool_stats(w->cache->pool).ahead, 0);
 }
@@ -205,5 +199,5 @@ TEST_WITH(far, w, a_source_that_changed_is_not_asked)
 	start_far(w, 0);
 	w->stale = true;
 	read_refused(w, 1, -ESTALE);
-	assert_int_equal(w->far->ended, 0);
+	assert_int_equal(w->far->asked, 0);
 }

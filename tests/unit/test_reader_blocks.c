@@ -1,7 +1,9 @@
 /* A reader that keeps a copy of a remote file: remote/reader_blocks.h. */
+#include "base/io.h"
+#include "base/reader_file.h"
 #include "base/size.h"
 #include "remote/reader_blocks.h"
-#include "tests/unit/far_fixture.h"
+#include "tests/unit/far.h"
 #include "tests/unit/patience.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/test.h"
@@ -9,6 +11,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #define PAGE  READER_PAGE
@@ -21,6 +24,8 @@ struct fixture {
 	struct disk *disk;
 	struct far *far;
 	struct reader *reader;
+	char *image;  /* of the far file */
+	int fd;	      /* of that */
 	char *memory; /* PAGES pages */
 };
 
@@ -32,11 +37,18 @@ static void on_notice(const char *line)
 	noticed++;
 }
 
-static struct far *far_at(const char *place, bool waits)
+/* `waits`: it is not far, and reads wait. */
+static struct far *far_at(const struct fixture *f, const char *place, bool waits)
 {
-	struct far *far = far_new(SIZE, waits);
+	struct reader *near;
+	struct far *far;
 
-	assert_int_equal(reader_set_place(&far->reader, place), 0);
+	assert_int_equal(reader_file_borrow(f->fd, &near), 0);
+	far = far_new(near);
+	far->owns = true;
+	far->is_near = waits;
+	far->ops.submit = waits ? NULL : far->ops.submit;
+	assert_true(!place || reader_set_place(&far->reader, place) == 0);
 	return far;
 }
 
@@ -51,7 +63,16 @@ static void open_copy(struct fixture *f, struct far *far, bool fill, unsigned he
 
 static void open_reader(struct fixture *f)
 {
-	open_copy(f, far_at(NAME, false), false, 0);
+	open_copy(f, far_at(f, NAME, false), false, 0);
+}
+
+static void make_image(struct fixture *f)
+{
+	f->image = malloc(SIZE);
+	for (uint64_t i = 0; i < SIZE; i++)
+		f->image[i] = (char)(i * 2654435761u >> 13 ^ i >> 9);
+	f->fd = memfd_create("far", MFD_CLOEXEC);
+	assert_int_equal(io_pwrite_full(f->fd, f->image, SIZE, 0), 0);
 }
 
 static struct disk *open_disk(const struct fixture *f)
@@ -75,6 +96,7 @@ static void setup(struct fixture *f)
 	f->disk = open_disk(f);
 	f->memory = aligned_alloc(PAGE, PAGES * PAGE);
 	noticed = 0;
+	make_image(f);
 	open_reader(f);
 }
 
@@ -84,6 +106,8 @@ static void teardown(struct fixture *f)
 	close_disk(f->disk);
 	scratch_remove(f->dir);
 	free(f->memory);
+	free(f->image);
+	close(f->fd);
 }
 
 static void open_again(struct fixture *f)
@@ -174,13 +198,13 @@ static void expect_image(struct fixture *f, enum way way, uint64_t offset, uint6
 	int count = scatter(f, pages, iov);
 
 	if (way == GET) {
-		assert_memory_equal(f->memory, f->far->image + offset, needed);
+		assert_memory_equal(f->memory, f->image + offset, needed);
 		return;
 	}
 	for (int i = 0; i < count && done < needed; i++) {
 		uint64_t len = iov[i].iov_len < needed - done ? iov[i].iov_len : needed - done;
 
-		assert_memory_equal(iov[i].iov_base, f->far->image + offset + done, len);
+		assert_memory_equal(iov[i].iov_base, f->image + offset + done, len);
 		done += len;
 	}
 }
@@ -192,10 +216,30 @@ static void read_right(struct fixture *f, enum way way, uint64_t offset, uint64_
 	reader_blocks_drain(f->reader);
 }
 
+/* What was asked for since the last call. */
+static uint64_t far_take(struct fixture *f, unsigned *ret_asked)
+{
+	SCOPE_LOCK(&f->far->lock);
+	uint64_t bytes = f->far->bytes;
+
+	*ret_asked = f->far->asked;
+	f->far->bytes = f->far->asked = 0;
+	return bytes;
+}
+
+static uint64_t far_take_bytes(struct fixture *f)
+{
+	unsigned asked;
+
+	return far_take(f, &asked);
+}
+
 static void expect_far(struct fixture *f, unsigned asked, uint64_t bytes)
 {
-	assert_int_equal(far_take_bytes(f->far), bytes);
-	assert_int_equal(far_take_asked(f->far), asked);
+	unsigned found;
+
+	assert_int_equal(far_take(f, &found), bytes);
+	assert_int_equal(found, asked);
 }
 
 FIXTURE(f, struct fixture, setup, teardown);
@@ -225,7 +269,7 @@ TEST_OF(f, what_was_announced_is_not_asked_for_twice)
 	reader_will_get(f->reader, 7 * PAGE + 100, PAGE);
 	expect_far(f, 1, 2 * PAGE);
 	assert_int_equal(reader_get(f->reader, memory, PAGE, 7 * PAGE + 100), PAGE);
-	assert_memory_equal(memory, f->far->image + 7 * PAGE + 100, PAGE);
+	assert_memory_equal(memory, f->image + 7 * PAGE + 100, PAGE);
 	reader_blocks_drain(f->reader);
 	reader_will_get(f->reader, 7 * PAGE + 200, PAGE);
 	expect_far(f, 0, 0);
@@ -267,8 +311,7 @@ static void read_over_gaps(struct fixture *f, enum way way, uint64_t offset, uin
 	iov[count - 1].iov_base = f->memory + (pages - 3) * PAGE;
 	assert_int_equal(run_read(f, way, iov, count, offset, pages * PAGE), 0);
 	for (uint64_t at = 0; at < pages; at += 4)
-		assert_memory_equal(f->memory + at * PAGE, f->far->image + offset + at * PAGE,
-				    PAGE);
+		assert_memory_equal(f->memory + at * PAGE, f->image + offset + at * PAGE, PAGE);
 	reader_blocks_drain(f->reader);
 }
 
@@ -300,8 +343,7 @@ TEST_OF(f, after_an_error_nothing_in_between_is_kept)
 		assert_int_equal(run_read(f, way, pieces, 3, 0, 3 * PAGE), -EIO);
 		atomic_store(&f->far->error, 0);
 	}
-	far_take_asked(f->far);
-	far_take_bytes(f->far);
+	far_take_bytes(f);
 	read_right(f, READ, 0, 3 * PAGE);
 	expect_far(f, 1, 3 * PAGE);
 }
@@ -354,8 +396,7 @@ TEST_OF(f, what_does_not_fit_is_fetched_again)
 {
 	for (enum way way = 0; way < WAYS; way++) {
 		read_right(f, READ, 10 * PAGE, 30 * PAGE);
-		far_take_asked(f->far);
-		far_take_bytes(f->far);
+		far_take_bytes(f);
 		damage_copy(f, 15);
 		assert_int_equal(read_in(f, way, 14 * PAGE, 4 * PAGE), 0);
 		assert_true(reader_bad(f->reader, 14 * PAGE, 4 * PAGE));
@@ -375,13 +416,13 @@ TEST_OF(f, what_has_no_checksum_is_read_from_the_origin)
 	damage_copy(f, 1);
 	assert_ptr_equal(reader_origin(f->reader), &f->far->reader);
 	assert_int_equal(reader_get_full(reader_origin(f->reader), page, PAGE, PAGE), 0);
-	assert_memory_equal(page, f->far->image + PAGE, PAGE);
+	assert_memory_equal(page, f->image + PAGE, PAGE);
 }
 
 /* Opens the same pack there, and expects that the copy of what was read before is read, or not. */
 static void opens_at(struct fixture *f, const char *place, uint64_t written, bool same)
 {
-	struct far *far = far_at(place, false);
+	struct far *far = far_at(f, place, false);
 
 	reader_free(f->reader);
 	far->written = written;
@@ -411,7 +452,7 @@ TEST_OF(f, a_path_that_was_written_to_is_another_place)
 TEST_OF(f, what_is_at_no_place_has_no_copy)
 {
 	reader_free(f->reader);
-	open_copy(f, far_new(SIZE, false), false, 0);
+	open_copy(f, far_at(f, NULL, false), false, 0);
 	assert_false(stats_of(f).open);
 	read_right(f, READ, 10 * PAGE, PAGE);
 }
@@ -484,10 +525,10 @@ static void await_filler(struct fixture *f, enum disk_fill_state state)
 
 TEST_OF(f, who_reads_a_part_has_the_rest_fetched)
 {
-	for (unsigned waits = 0; waits < 2; waits++) {
+	for (unsigned waits = 0, asked; waits < 2; waits++) {
 		reader_free(f->reader);
 		block_store_room(f->disk->store, UINT64_MAX);
-		open_copy(f, far_at(NAME, waits), true, 0);
+		open_copy(f, far_at(f, NAME, waits), true, 0);
 		read_right(f, READ, 100 * PAGE, 2 * PAGE);
 		assert_int_equal(stats_of(f).filler, FILL_IDLE);
 		read_right(f, READ, 110 * PAGE, 9 * PAGE);
@@ -495,8 +536,8 @@ TEST_OF(f, who_reads_a_part_has_the_rest_fetched)
 		assert_int_equal(stats_of(f).complete, true);
 		/* Once more at most what was short, or was not yet written; that may also divide
 		 * what lies before and behind it. */
-		assert_in_range(far_take_bytes(f->far), SIZE + 2 * PAGE, SIZE + 11 * PAGE);
-		assert_in_range(far_take_asked(f->far), 3, 2 + 2 + 9);
+		assert_in_range(far_take(f, &asked), SIZE + 2 * PAGE, SIZE + 11 * PAGE);
+		assert_in_range(asked, 3, 2 + 2 + 9);
 		assert_in_range(f->far->ahead, waits ? 0 : SIZE - 9 * PAGE, waits ? 0 : SIZE);
 		for (enum way way = 0; way < WAYS; way++)
 			read_right(f, way, 0, SIZE);
@@ -525,7 +566,7 @@ TEST_OF(f, a_complete_copy_is_as_good_as_a_file)
 TEST_OF(f, a_copy_that_was_damaged_becomes_complete_again)
 {
 	reader_free(f->reader);
-	open_copy(f, far_at(NAME, false), true, 0);
+	open_copy(f, far_at(f, NAME, false), true, 0);
 	assert_true(reader_blocks_fill(f->reader));
 	await_filler(f, FILL_COMPLETE);
 	for (unsigned i = 0; i < 20; i++) {
@@ -587,7 +628,7 @@ TEST_OF(f, what_is_submitted_is_written_once_it_is_settled_and_right)
 
 		reader_submit(f->reader, &request);
 		assert_int_equal(wait_for(&answer), 0);
-		assert_memory_equal(f->memory, f->far->image, 10 * PAGE);
+		assert_memory_equal(f->memory, f->image, 10 * PAGE);
 		assert_int_equal(stats_of(f).cached, cached);
 		reader_settle(&request, right);
 		reader_blocks_drain(f->reader);
@@ -614,7 +655,7 @@ TEST_OF(f, one_of_two_fills)
 	reader_cancel(f->reader);
 	open_again(f);
 	await_filler(&other, FILL_COMPLETE);
-	assert_int_equal(far_take_bytes(other.far), SIZE);
+	assert_int_equal(far_take_bytes(&other), SIZE);
 	assert_true(reader_blocks_fill(f->reader));
 	await_filler(f, FILL_COMPLETE);
 	expect_far(f, 0, 0);
@@ -678,12 +719,12 @@ static uint64_t both_read(struct fixture *f, struct fixture *other, int error)
 	far_hold(f->far, true);
 	begin_read(&one, f, 100, false);
 	begin_read(&two, other, 100, true);
-	assert_int_equal(far_take_asked(other->far), 0);
+	assert_int_equal(other->far->asked, 0);
 	far_hold(f->far, false);
 	assert_int_equal(wait_for(&one.answer), error);
 	assert_int_equal(wait_for(&two.answer), 0);
-	assert_memory_equal(other->memory, f->far->image, 100 * PAGE);
-	return far_take_bytes(other->far);
+	assert_memory_equal(other->memory, f->image, 100 * PAGE);
+	return far_take_bytes(other);
 }
 
 TEST_OF(f, what_one_mount_fetches_no_other_does)
@@ -721,7 +762,7 @@ TEST_OF(f, a_mount_that_hangs_holds_up_no_other_for_long)
 	begin_read(&begun, f, 100, false);
 	read_right(&other, READ, 0, 100 * PAGE);
 	read_right(&other, READ, 0, 100 * PAGE);
-	assert_int_equal(far_take_bytes(other.far), 100 * PAGE);
+	assert_int_equal(far_take_bytes(&other), 100 * PAGE);
 	far_hold(f->far, false);
 	assert_int_equal(wait_for(&begun.answer), 0);
 	close_mount(&other);
@@ -736,11 +777,11 @@ TEST_OF(f, the_filler_passes_over_what_readers_fetch)
 	begin_read(&begun, f, 100, false);
 	assert_true(reader_blocks_fill(other.reader));
 	await_filler(&other, FILL_ELSEWHERE);
-	assert_int_equal(far_take_bytes(other.far), 0);
+	assert_int_equal(far_take_bytes(&other), 0);
 	far_hold(f->far, false);
 	assert_int_equal(wait_for(&begun.answer), 0);
 	await_filler(&other, FILL_COMPLETE);
-	assert_int_equal(far_take_bytes(other.far), SIZE - 100 * PAGE);
+	assert_int_equal(far_take_bytes(&other), SIZE - 100 * PAGE);
 	close_mount(&other);
 }
 
@@ -763,7 +804,7 @@ static void open_copies(const struct fixture *f, struct fixture all[COPIES])
 {
 	for (unsigned i = 0; i < COPIES; i++) {
 		all[i] = *f;
-		open_copy(&all[i], far_at(NAME, false), true, i + 1);
+		open_copy(&all[i], far_at(f, NAME, false), true, i + 1);
 	}
 }
 

@@ -224,7 +224,8 @@ static int for_blocks(struct keys *keys, char *body, const char *begin, const ch
 	return r;
 }
 
-/* What is behind the last key, which is in a folder. */
+/* What is behind the last key, which is in a folder. Returns 0, 1 (it goes on: a look would begin
+ * before that key) or -ENOMEM. */
 static int split(const struct keys *keys)
 {
 	struct chain *chain = keys->chain;
@@ -237,6 +238,8 @@ static int split(const struct keys *keys)
 		after = NULL;
 		return -ENOMEM;
 	}
+	if (strcmp(keys->last, after) > 0)
+		return 1;
 	look.after = after;
 	look.together = (unsigned)keys->folders * FILLED / 100 ?: 1;
 	if (!*chain->until || strcmp(after, chain->until) < 0)
@@ -255,6 +258,7 @@ static int go_on(struct chain **chain, struct keys *keys, char **token, struct e
 {
 	struct chain *known = *chain;
 	bool last = !*token || keys->ended;
+	int r = 1;
 
 	if (keys->odd) {
 		walk_drop(keys->walk); /* what is under way does not count */
@@ -268,8 +272,8 @@ static int go_on(struct chain **chain, struct keys *keys, char **token, struct e
 	if (keys->folders && keys->folders * SMALL <= keys->names &&
 	    (keys->folders == 1 || !*known->until) &&
 	    strchr(keys->last + strlen(known->prefix), '/'))
-		return split(keys);
-	return walk_again(keys->walk, chain, token, err);
+		r = split(keys);
+	return r <= 0 ? r : walk_again(keys->walk, chain, token, err);
 }
 
 /* A server that does not know this kind of listing says that it is truncated, and no token. */

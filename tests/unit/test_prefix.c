@@ -353,65 +353,33 @@ TEST(what_fits_into_a_page_is_one_request)
 	assert_int_equal(store.listed, 1);
 }
 
-TEST(folders_are_listed_side_by_side)
+/* Small folders are not asked for by themselves, and large ones side by side. */
+static const struct {
+	size_t folders, files, page;
+	bool large;	   /* it is slow */
+	unsigned delay_ms; /* of each request; 0: how many are under way at once is not known */
+	unsigned least, most;
+} buckets[] = {
+	{2000, 3, 100, false, 0, 60, 61},     {10000, 1, 1000, false, 0, 10, 11},
+	{7, 1111, 100, false, 0, 77, 100},    {1, 4000, 100, false, 0, 40, 50},
+	{260, 77, 1000, false, 30, 28, 40},   {100, 129, 100, false, 30, 200, 210},
+	{10000, 20, 1000, true, 0, 200, 300}, {20000, 5, 1000, true, 0, 100, 170},
+};
+
+TEST(a_bucket_takes_so_many_requests_many_at_once)
 {
-	uint64_t begin = clock_ns();
-
-	set_folders(260, 77, 1000);
-	store.delay_ms = 30;
-	finds_each("s3://b/");
-	print_message(
-		"20,020 objects in 260 folders, 30 ms a request: %.2f s, %u requests, %u at once\n",
-		(double)(clock_ns() - begin) / 1e9, store.listed, store.most);
-	store.delay_ms = 0;
-	assert_in_range(store.listed, 28, 40);
-	assert_in_range(store.most, 4, 200);
-}
-
-TEST(small_folders_are_not_asked_for_by_themselves)
-{
-	set_folders(2000, 3, 100);
-	finds_each("s3://b/");
-	assert_in_range(store.listed, 60, 61);
-	set_folders(10000, 1, 1000);
-	finds_each("s3://b/");
-	assert_in_range(store.listed, 10, 11);
-}
-
-TEST(ten_thousand_folders_are_listed_many_at_once)
-{
-	uint64_t begin = clock_ns();
-
-	if (IS_SLOW)
-		skip();
-	set_folders(10000, 20, 1000);
-	finds_each("s3://b/train/");
-	print_message("200,000 objects in 10,000 folders: %.2f s, %u requests, %u at once\n",
-		      (double)(clock_ns() - begin) / 1e9, store.listed, store.most);
-	assert_in_range(store.listed, 200, 300);
-	set_folders(20000, 5, 1000);
-	finds_each("s3://b/train/");
-	assert_in_range(store.listed, 100, 170);
-}
-
-TEST(large_folders_have_many_pages)
-{
-	set_folders(7, 1111, 100);
-	finds_each("s3://b/train/");
-	assert_in_range(store.listed, 77, 100);
-	set_folders(1, 4000, 100);
-	finds_each("s3://b/");
-	assert_in_range(store.listed, 40, 50);
-}
-
-TEST(folders_that_are_larger_than_a_page_are_listed_side_by_side)
-{
-	set_folders(100, 129, 100);
-	store.delay_ms = 30;
-	finds_each("s3://b/");
-	store.delay_ms = 0;
-	assert_in_range(store.listed, 200, 210);
-	assert_in_range(store.most, 4, 200);
+	for (size_t i = 0; i < sizeof(buckets) / sizeof(buckets[0]); i++) {
+		print_message("%zu folders of %zu\n", buckets[i].folders, buckets[i].files);
+		if (IS_SLOW && buckets[i].large)
+			continue;
+		set_folders(buckets[i].folders, buckets[i].files, buckets[i].page);
+		store.delay_ms = buckets[i].delay_ms;
+		finds_each("s3://b/");
+		store.delay_ms = 0;
+		assert_in_range(store.listed, buckets[i].least, buckets[i].most);
+		if (buckets[i].delay_ms)
+			assert_in_range(store.most, 4, 200);
+	}
 }
 
 /* The first page tells nothing of them. */

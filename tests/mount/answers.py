@@ -46,7 +46,7 @@ def serve(handler, given, address=("127.0.0.1", 0), tls=None):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(tls)
         server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))  # looks for its end
     thread.start()
     try:
         yield f"http{'s' if tls else ''}://{address[0]}:{server.server_port}"

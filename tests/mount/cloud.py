@@ -26,8 +26,8 @@ class Refused(Exception):
     def __init__(self, status, code, more=""):
         self.status, self.code, self.more = status, code, more
 
-    def body(self, words="no"):
-        return (f"<Error><Code>{self.code}</Code><Message>{words}</Message>{self.more}</Error>"
+    def body(self):
+        return (f"<Error><Code>{self.code}</Code><Message>no</Message>{self.more}</Error>"
                 .encode())
 
 
@@ -42,7 +42,6 @@ class Cloud:
         self.life, self.down = 3600, False
         self.refused = self.failed = 0  # requests for objects; for keys while down
         self.pages, self.last = 0, None  # of listings; after this one, sessions end
-        self.words = "Access Denied"  # of refusals
         self.virtual = False  # buckets are in front of localhost, and nowhere else
         self.lock = threading.Lock()
 
@@ -167,7 +166,7 @@ class Handler(answers.Handler):
             self.given.check("GET", path, self.headers, query)
             path = self.name_of(path)
         except Refused as refused:
-            self.answer(refused.status, refused.body(self.given.words))
+            self.answer(refused.status, refused.body())
             return
         keys = sorted(urllib.parse.unquote(name[len(path):]) for name in self.given.objects
                       if name.startswith(path))
@@ -193,7 +192,7 @@ class Handler(answers.Handler):
                 raise Refused(404, "NoSuchKey")
         except Refused as refused:
             self.given.refused += 1
-            self.answer(refused.status, refused.body(self.given.words))
+            self.answer(refused.status, refused.body())
             return
         self.answer_range(self.given.objects[name])
 

@@ -1,7 +1,5 @@
 """Packs in Google Cloud Storage, as a server of the tests has it (cloud.py): HMAC keys, tokens."""
 
-import os
-
 import pytest
 
 import foreign
@@ -87,16 +85,6 @@ def test_a_token_of_a_bucket_is_not_for_another_server(store, other_google, poin
     assert None not in store.sent and set(other_google.sent) == {None}
 
 
-def test_a_token_that_was_renewed_in_its_file_is_read_again(store, mount, monkeypatch, place):
-    (place / "token").write_text(store.token()["access_token"] + "\n")
-    monkeypatch.setenv("FOLDFS_TOKEN_FILE", str(place / "token"))
-    mounted = mount(PACK, f"--endpoint={store.url}", "--pool=8M", "--cache=pool")
-    store.end()
-    (place / "token").write_text(store.token()["access_token"] + "\n")
-    assert content(mounted) == content(store.folder)
-    assert mounted.stats()["device"]["errors"] == 0
-
-
 def test_a_machine_of_google_has_a_token_that_is_renewed(machine, mount):
     mounted = mount(PACK, f"--endpoint={machine.url}")
     assert len(machine.sessions) == 1
@@ -115,33 +103,6 @@ def test_public_objects_need_nothing(store, mount):
     store.public.add(PATH)
     assert info(store) and info(store, "--anonymous")
     assert set(store.sent) == {None}
-
-
-def test_a_refusal_says_that_files_of_accounts_are_not_read(store, monkeypatch):
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere/account.json")
-    assert ("FOLDFS_TOKEN is not set (and GOOGLE_APPLICATION_CREDENTIALS not read: 'gcloud auth "
-            "application-default print-access-token' prints a token of it)") in info(
-                store, status=1)
-
-
-def test_a_refusal_says_where_credentials_were_looked_for(store, place):
-    assert info(store, status=1) == (
-        f"foldpack: {PACK}: access denied (403); no credentials: FOLDFS_TOKEN is not set, "
-        "AWS_ACCESS_KEY_ID is not set, no keys of profile 'default' in "
-        f"{place}/.aws/credentials and {place}/.aws/config, no metadata server at "
-        f"{os.environ['GCE_METADATA_HOST']}\n")
-    assert info(store, "--anonymous", status=1) == (
-        f"foldpack: {PACK}: access denied (403); --anonymous asks without credentials\n")
-
-
-def test_an_object_that_is_not_there_is_said_as_it_is(store, monkeypatch):
-    set_keys(monkeypatch, store.KEYS)
-    said = run(FOLDPACK, "info", f"--endpoint={store.url}", "gs://photos/none", status=1).err
-    assert said == ("foldpack: gs://photos/none: there is no such object in this bucket; a folder "
-                    "of objects ends with a '/'\n")
-    said = run(FOLDPACK, "info", f"--endpoint={store.url}", "gs://photos", status=1).err
-    assert said == ("foldpack: gs://photos: no object is named: gs://BUCKET/KEY, or gs://BUCKET/ "
-                    "for all of them\n")
 
 
 def test_no_token_is_in_what_a_mount_says_or_runs_as(machine, mount):

@@ -97,12 +97,6 @@ def test_a_presigned_url_that_has_ended_is_refused(gateway):
 
 
 @pytest.mark.alone
-def test_anonymous_asks_without_the_credentials_that_there_are(signed):
-    assert failed(FOLDPACK, "info", "--anonymous", PACK) == (
-        f"foldpack: {PACK}: access denied (403); --anonymous asks without credentials\n")
-
-
-@pytest.mark.alone
 def test_keys_that_are_wrong_are_told_apart(signed, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "guessed")
     said = failed(FOLDPACK, "info", PACK)
@@ -237,10 +231,10 @@ def test_a_session_that_ends_in_mid_epoch_is_renewed_and_nobody_notices(
 
 def test_packs_of_a_mount_share_a_session(data, mount, monkeypatch):
     set_metadata(data, monkeypatch)
-    for number in range(20):
+    for number in range(4):
         data.objects[f"/{BUCKET}/{number}"] = data.objects[f"/{BUCKET}/{KEY}"]
-    mounted = mount(*[f"{number}/=s3://{BUCKET}/{number}" for number in range(20)])
-    for number in range(20):
+    mounted = mount(*[f"{number}/=s3://{BUCKET}/{number}" for number in range(4)])
+    for number in range(4):
         reads_right(mounted.path / str(number), data, files_of(data)[:1])
     assert len(data.sessions) == 1
 
@@ -379,13 +373,6 @@ def test_no_secret_is_in_what_a_mount_says_or_runs_as(data, mount, monkeypatch):
         assert keys.secret not in shown and keys.token not in shown
 
 
-def test_the_region_that_a_server_names_is_believed(data, monkeypatch):
-    set_metadata(data, monkeypatch)
-    monkeypatch.delenv("AWS_REGION")
-    assert run(FOLDPACK, "info", "--json", PACK).out
-    assert data.refused >= 1
-
-
 @pytest.mark.parametrize("how", ["the profile says so", "the server wants it"])
 def test_a_bucket_may_be_part_of_the_name_of_any_server(data, monkeypatch, mount, home, how):
     set_metadata(data, monkeypatch)
@@ -398,10 +385,3 @@ def test_a_bucket_may_be_part_of_the_name_of_any_server(data, monkeypatch, mount
         reads_right(mounted.path, data, files_of(data)[:1])
         mounted.close()
     assert data.refused > 0 or how == "the profile says so"
-
-
-def test_what_a_server_says_of_a_refusal_is_said(data):
-    data.words = "no policy of the bucket allows this"
-    assert failed(FOLDPACK, "info", "--anonymous", PACK) == (
-        f"foldpack: {PACK}: access denied (403); --anonymous asks without credentials; the server "
-        "says: no policy of the bucket allows this\n")

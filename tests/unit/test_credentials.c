@@ -420,6 +420,13 @@ TEST_OF(fresh, no_program_and_no_service_of_amazon_has_keys_for_google)
 		 aws_home, aws_home);
 	fails(NULL, asked(GOOGLE_AT("[::1]:80") "404 no"), -ENOKEY, words);
 	assert_int_not_equal(access("ran", F_OK), 0);
+	aws_set("GOOGLE_APPLICATION_CREDENTIALS=/nowhere/account.json");
+	found(NULL, asked(GOOGLE_AT("[::1]:80") "404 no"), -ENOKEY);
+	assert_non_null(strstr(why.text,
+			       "FOLDFS_TOKEN is not set (and GOOGLE_APPLICATION_CREDENTIALS not "
+			       "read: 'gcloud auth application-default print-access-token' prints "
+			       "a token of it)"));
+	aws_set("GOOGLE_APPLICATION_CREDENTIALS=");
 }
 
 TEST_OF(fresh, a_token_of_googles_machine_is_for_google_alone)

@@ -11,7 +11,7 @@
  *
  * Until reader_known() has said which pack it is, and if its copy cannot be opened, everything is
  * read from the remote reader. If the copy has parts of a range, the range is read in parts. A part
- * that another mount fetches is waited for, for a while.
+ * that another mount fetches is waited for, for a while; what this one fetches ahead is not.
  *
  * The copy may be damaged: callers check all that has a checksum, and tell reader_bad().
  *

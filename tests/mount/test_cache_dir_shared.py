@@ -10,7 +10,6 @@ import zlib
 import pytest
 
 import foldfs
-import trees
 from foldfs import NOBODY, is_root, wait_until
 
 GROUP = 4242
@@ -19,7 +18,7 @@ MEMBER = ["setpriv", f"--reuid={NOBODY}", f"--regid={GROUP}", "--clear-groups"]
 # Reads all files in some order, in four threads, and again until it is ended.
 READER = """
 import concurrent.futures, os, random, sys, zlib
-top, sums, seed, how = sys.argv[1:]
+top, sums, seed = sys.argv[1:]
 sums, seed = eval(open(sums).read()), int(seed)
 def check(path):
     with open(os.path.join(top, path), "rb") as file:
@@ -32,14 +31,12 @@ while True:
     seed += 100
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         list(pool.map(check, paths))
-    if how == "once":
-        break
 """
 
 
 class Reader(subprocess.Popen):
-    def __init__(self, top, sums, seed, how, *user):
-        super().__init__([*user, sys.executable, "-c", READER, top, sums, str(seed), how],
+    def __init__(self, top, sums, seed, user):
+        super().__init__([*user, sys.executable, "-c", READER, top, sums, str(seed)],
                          stderr=subprocess.PIPE, text=True)
 
 
@@ -68,41 +65,6 @@ def points(place):
         yield path
 
 
-# --- each block once ------------------------------------------------------------------------
-
-
-def make_many(root):
-    for number in range(2000):
-        folder = root / f"class{number % 8}"
-        folder.mkdir(exist_ok=True)
-        trees.write(folder / f"{number:04}",
-                    trees.noise(number, 60000 + random.Random(number).randrange(100000)))
-
-
-@pytest.fixture(scope="module")
-def many(session_dir):
-    """(folder, pack) of 212 MiB: more than what is under way at a time."""
-    return trees.packed(session_dir / "many", make_many)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seeds", [(1, 2, 3, 4), (1, 1, 1, 1)], ids=["orders", "one-order"])
-def test_four_jobs_fetch_each_block_once(many, place, mount, seeds):
-    server = start_server(many[1].parent, place, "20m")
-    try:
-        sums = write_sums(many[0], place / "sums")
-        mounts = [mount(server.url(many[1].name), f"--cache-dir={place / 'cache'}", at=path)
-                  for path in points(place)]
-        readers = [Reader(mounted.path, sums, seed, "once")
-                   for mounted, seed in zip(mounts, seeds)]
-        assert [reader.wait() for reader in readers] == [0] * 4
-        for mounted in mounts:
-            wait_until(is_complete(mounted))
-        assert server.sent(tails=False) < 1.05 * many[1].stat().st_size
-    finally:
-        server.stop()
-
-
 # --- kills ----------------------------------------------------------------------------------
 
 
@@ -118,7 +80,7 @@ class Job:
     def start(self):
         self.mount.start()
         self.seed += 1
-        self.reader = Reader(self.mount.path, self.sums, self.seed, "forever", *self.user)
+        self.reader = Reader(self.mount.path, self.sums, self.seed, self.user)
 
     def check(self):
         assert self.reader.poll() is None, self.reader.stderr.read()

@@ -154,16 +154,14 @@ def test_a_mount_is_there_after_one_round_trip(serve, mount):
     assert len(asked) <= 4
 
 
-def test_all_commands_read_urls(data, serve, place):
+def test_commands_read_urls(data, serve):
     server = serve()
     url, local = server.url("x.lmdb"), data[1] / "x.lmdb"
-    for words in (["list", "-l"], ["verify", "-q"], ["info", "--json"]):
+    for words in (["list", "-l"], ["info", "--json"]):
         near, far = run(FOLDPACK, *words, local).out, run(FOLDPACK, *words, url).out
         assert far.replace(url, str(local)) == near
     assert run(FOLDPACK, "cat", url, "c3/7").stdout == (data[0] / "c3/7").read_bytes()
     run(FOLDPACK, "diff", data[0], url)
-    run(FOLDPACK, "extract", "-q", url, place / "out")
-    run("diff", "-r", data[0], place / "out")
 
 
 def test_foldstat_says_what_was_asked_of_the_server(data, serve, mount):
@@ -208,23 +206,7 @@ def test_all_requests_but_the_first_ones_name_the_object(serve):
     assert len(set(conditions)) == 2
 
 
-def test_without_an_etag_the_time_of_the_object_counts(serve):
-    server = serve(directives="etag off;", access="""
-        if n <= 2 then ngx.sleep(0.5)
-        elseif not ngx.var.http_if_unmodified_since then return ngx.exit(404) end""")
-    run(FOLDPACK, "verify", "-q", server.url("x.lmdb"))
-    assert len(server.asked()) > 2
-
-
 # --- what is asked again --------------------------------------------------------------------
-
-
-def test_a_server_that_says_when_to_come_again_is_obeyed(serve):
-    server = serve(access='if n <= 2 then ngx.header["Retry-After"] = "2"; '
-                          "return ngx.exit(503) end")
-    began = time.monotonic()
-    info(server)
-    assert time.monotonic() - began >= 2
 
 
 def test_a_server_that_is_never_ready_is_not_waited_for_longer_than_retry(serve):
@@ -232,13 +214,6 @@ def test_a_server_that_is_never_ready_is_not_waited_for_longer_than_retry(serve)
     began = time.monotonic()
     info(server, "--retry=2", status=1)
     assert 2 <= time.monotonic() - began < 5
-
-
-def test_what_does_not_fit_its_checksum_is_asked_for_once_more(data, serve):
-    server = serve(body='if n == 3 then ngx.arg[1] = string.rep("x", #ngx.arg[1]) end')
-    found = run(FOLDPACK, "cat", server.url("x.lmdb"), "c3/7").stdout
-    assert found == (data[0] / "c3/7").read_bytes()
-    assert len(server.asked()) == 4
 
 
 def test_an_outage_is_waited_for_and_said_once(data, serve, mount):
@@ -730,15 +705,6 @@ def test_a_server_that_links_to_another_object_has_replaced_it(data, serve, moun
     assert is_replaced(data, mounted)
 
 
-def test_packs_of_a_mount_are_redirected_each_by_itself(data, small, serve, mount):
-    behind, other = serve(), serve(folder=small[1].parent)
-    front = serve(access=f"""return ngx.redirect(
-        ngx.var.uri == "/a" and "{behind.url("x.lmdb")}" or "{other.url(small[1].name)}")""")
-    mounted = mount(f"one/={front.url('a')}", f"other/={front.url('b')}")
-    run("diff", "-r", data[0], mounted / "one")
-    run("diff", "-r", small[0], mounted / "other")
-
-
 @pytest.mark.usefixtures("no_authorities")
 @foldfs.needs("openssl")
 def test_no_redirect_leads_from_https_to_http(serve, place):
@@ -975,28 +941,8 @@ def test_the_command_line_shows_no_secrets_while_packs_are_opened(sender, point,
 
 # --- a training under way -------------------------------------------------------------------
 
-# Of the requests, 1 % fail, each time another way, and 0.1 % of the answers end early.
-FAULTS = """
-    if n > 8 and n % 100 == 50 then
-        local kind = math.floor(n / 100) % 4
-        if kind == 3 then return ngx.exit(444) end
-        return ngx.exit(({[0] = 500, 503, 429})[kind])
-    end"""
-CUTS = """
-    ngx.ctx.pieces = (ngx.ctx.pieces or 0) + 1
-    if n > 8 and n % 1000 == 500 and ngx.ctx.pieces == 2 then return ngx.ERROR end"""
-
-
 def said_once(mounted, words):
     return len([line for line in mounted.stats()["log"] if words in line]) == 1
-
-
-def test_epochs_with_faults_of_all_kinds_are_right(data, serve, mount):
-    server = serve(access=FAULTS, body=CUTS)
-    mounted = mount(server.url("x.lmdb"), *FRESH)
-    for seed in range(3):
-        assert epoch(data, mounted, seed) == ALL_RIGHT
-    assert {"206", "500", "503", "429", "444"} <= {status for status, *_ in server.asked()}
 
 
 @pytest.mark.parametrize("status, said", [

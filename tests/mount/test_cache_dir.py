@@ -142,46 +142,6 @@ def test_nothing_is_kept_where_holes_are_not_told(bulk, place, point):
         run("umount", path)
 
 
-def killed_mount(pack, cache, point, moment):
-    """A mount whose daemon is killed once it has kept so many bytes."""
-    mounted = foldfs.Mount(pack, point, (option(cache),))
-    reader = None
-    try:
-        mounted.start()
-        reader = subprocess.Popen(["grep", "-rc", "nothing", point], stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL)
-        wait_until(lambda: used(cache) >= moment)
-        mounted.kill()
-    finally:
-        mounted.destroy()
-        if reader:
-            reader.wait()
-
-
-def check_kills(bulk, pack, cache, point, times):
-    chosen = foldfs.chance()
-    for number in range(times):
-        if number % 5 == 0:
-            for copy in copies(cache):
-                shutil.rmtree(copy)
-        killed_mount(pack, cache, point, used(cache) + chosen.randrange(6 * MIB)
-                     if used(cache) < 30 * MIB else 0)
-        if number % 5 == 4 or number == times - 1:
-            check_copy(bulk, pack, cache, point)
-
-
-def check_copy(bulk, pack, cache, point):
-    """All that is in it, and all that is not."""
-    with foldfs.mounted(pack, point, option(cache)) as mounted:
-        assert trees.content(mounted) == trees.content(bulk[0])
-        assert disk(mounted)["damaged"] == 0
-
-
-@foldfs.kills(10)
-def test_a_mount_killed_at_any_moment_leaves_no_wrong_byte(bulk, cache, point, kills):
-    check_kills(bulk, bulk[1], cache, point, kills)
-
-
 # --- who shares -----------------------------------------------------------------------------
 
 
@@ -398,11 +358,6 @@ def test_each_byte_comes_over_the_network_once(bulk, server, cache, point):
         assert trees.content(mounted) == trees.content(bulk[0])
         assert disk(mounted)["far_bytes"] == 0
     assert server.sent(tails=False) < 2 * MIB
-
-
-@foldfs.kills(5)
-def test_a_mount_killed_while_it_fetches_leaves_no_wrong_byte(bulk, server, cache, point, kills):
-    check_kills(bulk, server.url(bulk[1].name), cache, point, kills)
 
 
 def test_a_complete_copy_is_mounted_without_the_server(bulk, server, cache, mount):

@@ -116,6 +116,7 @@ def kill_while_it_fills(jobs, cache, chosen, times, size):
     wait_until(is_complete(jobs[0].mount))
     for job in jobs:
         job.check()
+        assert job.user or job.mount.stats()["disk_cache"]["damaged"] == 0
         job.end()
 
 

@@ -143,19 +143,14 @@ TEST(an_object_that_is_read_whole_is_one_request_or_comes_in_parts)
 	expect_whole(SIZE, 1 + 2);
 }
 
-TEST(nothing_is_behind_the_end)
+TEST_OF(s, nothing_is_behind_the_end)
 {
-	struct http_server *server = server_new(100000);
-	struct reader *reader;
 	unsigned char data[100];
 
-	server_start(server);
-	reader = open_it(server, &patient);
-	assert_int_equal(reader_get(reader, data, 100, 99950), 50);
-	assert_bytes(data, 50, 99950);
-	assert_int_equal(reader_get(reader, data, 100, 100000), 0);
-	reader_free(reader);
-	server_stop(server);
+	serve(s, ANSWER_RANGE);
+	assert_int_equal(reader_get(s->reader, data, 100, SIZE - 50), 50);
+	assert_bytes(data, 50, SIZE - 50);
+	assert_int_equal(reader_get(s->reader, data, 100, SIZE), 0);
 }
 
 TEST_OF(s, what_was_announced_is_asked_for_once)
@@ -191,7 +186,7 @@ static uint64_t many_offset(unsigned i)
 }
 
 /* Three pages each, in memory the other way round; one of `part` is ahead. */
-static void many_submit_ahead(struct many *many, struct reader *reader, unsigned part)
+static void many_submit(struct many *many, struct reader *reader, unsigned part)
 {
 	*many = (struct many){.lock = PTHREAD_MUTEX_INITIALIZER,
 			      .turn = PTHREAD_COND_INITIALIZER,
@@ -211,11 +206,6 @@ static void many_submit_ahead(struct many *many, struct reader *reader, unsigned
 							    .arg = many};
 		reader_submit(reader, &many->requests[i]);
 	}
-}
-
-static void many_submit(struct many *many, struct reader *reader)
-{
-	many_submit_ahead(many, reader, 2);
 }
 
 static int many_wait(struct many *many)
@@ -240,7 +230,7 @@ static void read_many(struct served *s)
 
 	serve(s, ANSWER_RANGE);
 	assert_int_equal(reader_prepare(s->reader, READER_AUTO), 0);
-	many_submit(&s->many, s->reader);
+	many_submit(&s->many, s->reader, 2);
 	assert_int_equal(many_wait(&s->many), 0);
 	assert_many(&s->many);
 	assert_true(reader_stats(s->reader, &stats));
@@ -338,7 +328,7 @@ TEST_OF(s, a_server_that_closes_connections_is_asked_less)
 	serve(s, ANSWER_RANGE);
 	do {
 		atomic_store(&closed, 0);
-		many_submit(&s->many, s->reader);
+		many_submit(&s->many, s->reader, 2);
 		assert_int_equal(many_wait(&s->many), 0);
 		assert_many(&s->many);
 		free(steal_ptr(&s->many.memory));
@@ -349,23 +339,27 @@ TEST_OF(s, a_server_that_closes_connections_is_asked_less)
 TEST_OF(s, a_reader_rests_at_once_whatever_is_under_way)
 {
 	serve(s, ANSWER_NEVER);
-	many_submit(&s->many, s->reader);
+	many_submit(&s->many, s->reader, 2);
 	reader_rest(s->reader);
 	assert_int_equal(many_wait(&s->many), -ECANCELED);
 }
 
-TEST_OF(s, a_reader_that_rested_reads_again)
+TEST_OF(s, what_rested_reads_again)
 {
 	serve(s, ANSWER_RANGE);
-	reader_rest(s->reader);
-	reader_rest(s->reader);
+	for (unsigned i = 0; i < 2; i++)
+		reader_rest(s->reader);
 	assert_gets(s->reader, 100000, 5000000);
+	for (unsigned i = 0; i < 2; i++)
+		remote_stop(&engine);
+	assert_gets(s->reader, 100000, 7000000);
+	remote_stop(&engine);
 }
 
 TEST_OF(s, what_was_cancelled_is_not_asked_for_again)
 {
 	serve(s, ANSWER_503);
-	many_submit(&s->many, s->reader);
+	many_submit(&s->many, s->reader, 2);
 	reader_cancel(s->reader);
 	assert_int_equal(many_wait(&s->many), -ECANCELED);
 }
@@ -394,51 +388,54 @@ static enum answer once_all_are_there(struct http_server *server, unsigned reque
 	return ANSWER_RANGE;
 }
 
-TEST_OF(s, many_readers_ask_no_more_of_a_server_at_once_than_one)
-{
+struct reading {
 	struct reader *readers[READERS];
 	struct many many[READERS];
+};
 
+/* Nothing is answered before so many requests have come. One of `part` is ahead. */
+static void read_in_a_crowd(struct served *s, unsigned wanted, unsigned part, struct reading *ret)
+{
 	crowd = 0;
-	crowd_wanted = HTTP_MOST;
+	crowd_wanted = wanted;
 	s->server->answer = once_all_are_there;
 	server_start(s->server);
 	for (unsigned i = 0; i < READERS; i++)
-		readers[i] = open_it(s->server, &patient);
+		ret->readers[i] = open_it(s->server, &patient);
 	for (unsigned i = 0; i < READERS; i++)
-		many_submit(&many[i], readers[i]);
+		many_submit(&ret->many[i], ret->readers[i], part);
+}
+
+static void end_reading(struct reading *reading)
+{
 	for (unsigned i = 0; i < READERS; i++) {
-		assert_int_equal(many_wait(&many[i]), 0);
-		free(many[i].memory);
-		reader_free(readers[i]);
+		assert_int_equal(many_wait(&reading->many[i]), 0);
+		free(reading->many[i].memory);
+		reader_free(reading->readers[i]);
 	}
+}
+
+TEST_OF(s, many_readers_ask_no_more_of_a_server_at_once_than_one)
+{
+	struct reading reading;
+
+	read_in_a_crowd(s, HTTP_MOST, 2, &reading);
+	end_reading(&reading);
 	assert_true(crowd >= HTTP_MOST);
 	assert_in_range(s->server->connected, HTTP_MOST, HTTP_MOST + 2 * READERS);
 }
 
-/* What is ahead gets seven eighths of the places: nothing is answered before what comes last has
- * begun, too. */
+/* What is ahead gets seven eighths of the places. */
 TEST_OF(s, what_somebody_waits_for_comes_first)
 {
-	struct reader *readers[READERS];
-	struct many many[READERS];
 	unsigned char page[READER_PAGE];
 	struct iovec iov = {page, sizeof(page)};
+	struct reading reading;
 
-	crowd = 0;
-	crowd_wanted = HTTP_MOST - HTTP_MOST / HTTP_WANTED_SHARE + 1;
-	s->server->answer = once_all_are_there;
-	server_start(s->server);
-	for (unsigned i = 0; i < READERS; i++)
-		readers[i] = open_it(s->server, &patient);
-	for (unsigned i = 0; i < READERS; i++)
-		many_submit_ahead(&many[i], readers[i], 1);
-	assert_int_equal(reader_read(readers[0], &iov, 1, 5000 * READER_PAGE, sizeof(page)), 0);
-	for (unsigned i = 0; i < READERS; i++) {
-		assert_int_equal(many_wait(&many[i]), 0);
-		free(many[i].memory);
-		reader_free(readers[i]);
-	}
+	read_in_a_crowd(s, HTTP_MOST - HTTP_MOST / HTTP_WANTED_SHARE + 1, 1, &reading);
+	assert_int_equal(reader_read(reading.readers[0], &iov, 1, 5000 * READER_PAGE, sizeof(page)),
+			 0);
+	end_reading(&reading);
 }
 
 TEST(a_server_that_does_not_answer_holds_up_no_other)
@@ -453,8 +450,8 @@ TEST(a_server_that_does_not_answer_holds_up_no_other)
 	server_start(alive);
 	waits = open_it(dead, &patient);
 	goes_on = open_it(alive, &patient);
-	many_submit(&many, waits);
-	many_submit(&others, goes_on);
+	many_submit(&many, waits, 2);
+	many_submit(&others, goes_on, 2);
 	assert_int_equal(many_wait(&others), 0);
 	reader_cancel(goes_on);
 	reader_rest(waits);
@@ -466,15 +463,6 @@ TEST(a_server_that_does_not_answer_holds_up_no_other)
 	free(others.memory);
 	server_stop(dead);
 	server_stop(alive);
-}
-
-TEST_OF(s, a_stopped_engine_begins_again)
-{
-	serve(s, ANSWER_RANGE);
-	remote_stop(&engine);
-	remote_stop(&engine);
-	assert_gets(s->reader, 100000, 5000000);
-	remote_stop(&engine);
 }
 
 #define ENDS 70 /* packs */
@@ -501,30 +489,6 @@ TEST_OF(s, what_many_readers_keep_of_their_ends_is_bounded)
 	assert_int_equal(engine.kept, 0);
 	for (unsigned i = 0; i < REMOTE_ENDS; i++)
 		assert_null(engine.ends[i]);
-}
-
-/* --- what changes ----------------------------------------------------------------------------- */
-
-static uint64_t object_at(struct http_server *server)
-{
-	struct reader *reader = open_it(server, &patient);
-	struct reader_identity identity;
-
-	assert_int_equal(reader_identity(reader, &identity), 0);
-	reader_free(reader);
-	return identity.object;
-}
-
-TEST_OF(s, another_object_has_another_number)
-{
-	uint64_t first;
-
-	server_start(s->server);
-	first = object_at(s->server);
-	assert_true(first != 0);
-	assert_true(object_at(s->server) == first);
-	atomic_store(&s->server->etag, 2);
-	assert_true(object_at(s->server) != first);
 }
 
 /* --- credentials ------------------------------------------------------------------------------ */
@@ -559,7 +523,7 @@ TEST_OF(s, a_read_that_was_cancelled_does_not_wait_for_credentials)
 	assert_true(asprintf(&auth->url, "http://127.0.0.1:%u/x", s->server->port) > 0);
 	assert_int_equal(reader_remote_open("x", auth, 0, &patient, &engine, &s->reader, &err), 0);
 	atomic_store(&wanted, true);
-	many_submit(&s->many, s->reader);
+	many_submit(&s->many, s->reader, 2);
 	assert_true(poll_until(atomic_load(&asked)));
 	reader_cancel(s->reader);
 	assert_int_equal(many_wait(&s->many), -ECANCELED);

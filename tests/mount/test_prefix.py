@@ -14,7 +14,7 @@ import pytest
 import foldfs
 import trees
 from bucket import Bucket
-from foldfs import FOLDFS, FOLDPACK, FOLDSTAT, doctor, needs, run
+from foldfs import FOLDFS, FOLDPACK, FOLDSTAT, doctor, is_root, needs, run
 
 pytestmark = needs("nginx")
 PREFIX = "s3://b/train/"
@@ -31,6 +31,11 @@ class Loose:
         self.server = Bucket(place / "www", place / "server", page=7)
         self.list()
         self.options = "--anonymous", f"--endpoint={self.server.url('').rstrip('/')}"
+
+    def restart(self, **faults):
+        self.server.stop()
+        self.server.set_faults(**faults)
+        self.list()
 
     def list(self, *odd, tags=None):
         """As it is then, and with these lines; `tags`: ETags of some keys."""
@@ -63,6 +68,62 @@ def test_it_is_the_folder(loose, mount):
 def test_without_a_mount(loose, point):
     run(FOLDFS, "--no-fuse", *loose.options, PREFIX, point, "--", "diff", "-r", loose.folder,
         point)
+
+
+def test_a_bucket_is_a_prefix_too(loose, mount):
+    mounted = mount("s3://b/", *loose.options)
+    assert trees.content(mounted) == trees.content(loose.folder.parent)
+
+
+@pytest.mark.parametrize("fault", [
+    {"body": "if n > 3 and n % 7 == 0 and range then return ngx.ERROR end"},
+    {"access": "if ngx.var.http_if_match then return ngx.exit(501) end"},
+], ids=["cut", "no condition"])
+def test_what_passes_is_not_noticed(loose, mount, fault):
+    loose.restart(**fault)
+    mounted = mount(PREFIX, *loose.options)
+    assert trees.content(mounted) == trees.content(loose.folder)
+    assert mounted.stats()["device"]["errors"] == 0
+
+
+@is_root
+@needs("mount.fuse3", "unshare")
+def test_mount_8_mounts_a_prefix(loose, place, point):
+    """As test_options.py has it of a pack."""
+    (place / "bin").mkdir()
+    (place / "bin/foldfs").symlink_to(FOLDFS)
+    script = """set -e
+        mount --bind "$1" /usr/local/bin
+        mount -t fuse.foldfs s3://b/train/ "$2" -o "ro,_netdev,anonymous,endpoint=$3"
+        diff -r "$4" "$2"
+        umount "$2"
+    """
+    before = foldfs.children(os.getpid()).keys()
+    run("unshare", "--mount", "sh", "-c", script, "sh", place / "bin", point,
+        loose.server.url("").rstrip("/"), loose.folder)
+    [daemon] = foldfs.children(os.getpid()).keys() - before
+    assert foldfs.wait_for(daemon) == 0
+
+
+@pytest.mark.slow
+def test_what_a_server_holds_up_comes_later(loose, mount):
+    """A page of the listing, and an object: less than 4 KiB/s for 10 s."""
+    loose.restart(access='if n == 2 or (range and not ngx.shared.counts:get("held")) then '
+                         'if range then ngx.shared.counts:set("held", 1) end ngx.sleep(60) end')
+    mounted = mount(PREFIX, *loose.options)
+    assert trees.content(mounted) == trees.content(loose.folder)
+    stats = mounted.stats()
+    assert stats["device"]["errors"] == 0 and stats["far"]["retries"] == 1
+
+
+@pytest.mark.slow
+def test_a_long_listing_says_how_far_it_is(loose, mount):
+    loose.server.page = 100
+    loose.restart(access='if ngx.var["arg_list-type"] then ngx.sleep(0.4) end')
+    loose.list(*(f'many/{number}\t1\t2020-01-01T00:00:00.000Z\t"x"\n' for number in range(3000)))
+    said = mount("s3://b/many/", *loose.options).said
+    assert re.search(r"looking for its files, which is done once: (2048|3072) so far", said)
+    assert "3,000 files, listed just now by 3" in said
 
 
 def test_the_listing_is_kept(loose, point):
@@ -152,9 +213,7 @@ def test_a_prefix_of_nothing_is_refused(loose, point):
                                      [FOLDPACK, "verify", "s3://b/train"],
                                      [FOLDPACK, "create", "s3://b/train", "{place}/x.lmdb"]])
 def test_without_its_slash_it_is_no_folder(loose, place, command):
-    loose.server.stop()
-    loose.server.set_faults("if ngx.var.uri == '/b/train' then return ngx.exit(404) end")
-    loose.server.start()
+    loose.restart(access="if ngx.var.uri == '/b/train' then return ngx.exit(404) end")
     words = [str(word).format(place=place) for word in command]
     assert "a folder of objects ends with a '/'" in run(*words, *loose.options, status=1).err
     assert not (place / "x.lmdb").exists()

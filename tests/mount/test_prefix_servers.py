@@ -1,18 +1,15 @@
-"""Loose objects below a prefix, of servers that fail (bucket.py), of a real one (rgw.py), of a
-small cloud whose sessions end (cloud.py), of one like Google's, and of the Hub (hub.py)."""
+"""Loose objects below a prefix of a real server (rgw.py), of a small cloud whose sessions end
+(cloud.py), of one like Google's, and of the Hub (hub.py)."""
 
 import concurrent.futures
 import os
-import re
 import urllib.parse
 
 import pytest
 
-import foldfs
-from bucket import Bucket
-from foldfs import FOLDFS, FOLDPACK, is_root, needs, run
+from foldfs import FOLDFS, FOLDPACK, run
 from server import free_port
-from trees import content, noise, write
+from trees import noise
 
 pytest_plugins = ["cloud", "hub", "rgw"]
 
@@ -21,120 +18,6 @@ pytest_plugins = ["cloud", "hub", "rgw"]
 def settings(home, monkeypatch):
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     (home / ".aws").mkdir()
-
-
-@pytest.fixture(scope="module")
-def served(session_dir):
-    """A folder of buckets; `photos` has 320 files of up to 60 KB in 8 folders below train/."""
-    folder = session_dir / "prefix"
-    for number in range(320):
-        write(folder / f"photos/train/c{number % 8}/{number}.jpg",
-              noise(number, 37 * number * (number % 6)))
-    write(folder / "photos/train/c0/large", noise(1, 3_000_001))
-    write(folder / "photos/other", b"other")
-    write(folder / "photos/one/x.jpg", b"one")
-    return folder
-
-
-class Buckets:
-    def __init__(self, folder, place, monkeypatch):
-        self.server = Bucket(folder, place / "nginx", page=100)
-        self.monkeypatch = monkeypatch
-
-    def start(self, **faults):
-        self.server.stop()
-        self.server.set_faults(**faults)
-        self.server.list("photos")
-        self.server.start()
-        self.monkeypatch.setenv("AWS_ENDPOINT_URL", self.server.url("").rstrip("/"))
-        return self.server
-
-    def listings(self):
-        return sum("list-type=2" in path for _, path, *_ in self.server.asked())
-
-
-@pytest.fixture
-def buckets(served, place, monkeypatch):
-    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
-    buckets = Buckets(served, place, monkeypatch)
-    buckets.start()
-    yield buckets
-    buckets.server.stop()
-
-
-PREFIX = "s3://photos/train/"
-
-
-def test_loose_objects_are_the_folder_that_was_uploaded(served, buckets, mount):
-    mounted = mount(PREFIX, "--anonymous")
-    assert content(mounted.path) == content(served / "photos/train")
-    assert 2 < buckets.listings() < 12
-
-
-def test_a_bucket_is_a_prefix_too(served, buckets, mount):
-    mounted = mount("s3://photos/", "--anonymous")
-    assert content(mounted.path) == content(served / "photos")
-
-
-FAULTS = {
-    "cut": {"body": "if n > 3 and n % 7 == 0 and range then return ngx.ERROR end"},
-    "no condition": {"access": "if ngx.var.http_if_match then return ngx.exit(501) end"},
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_what_passes_is_not_noticed(served, buckets, mount, fault):
-    buckets.start(**FAULTS[fault])
-    mounted = mount(PREFIX, "--anonymous")
-    with concurrent.futures.ThreadPoolExecutor(8) as readers:
-        paths = sorted((served / "photos/train").rglob("*.jpg"))
-        inside = [mounted.path / path.relative_to(served / "photos/train") for path in paths]
-        assert list(readers.map(lambda path: path.read_bytes(), inside)) == \
-            [path.read_bytes() for path in paths]
-    assert mounted.stats()["device"]["errors"] == 0
-
-
-@is_root
-@needs("mount.fuse3", "unshare")
-def test_mount_8_mounts_a_prefix(served, buckets, place, point):
-    """As test_options.py has it of a pack."""
-    (place / "bin").mkdir()
-    (place / "bin/foldfs").symlink_to(FOLDFS)
-    script = """set -e
-        mount --bind "$1" /usr/local/bin
-        mount -t fuse.foldfs s3://photos/train/ "$2" -o "ro,_netdev,anonymous,endpoint=$3"
-        diff -r "$4" "$2"
-        umount "$2"
-    """
-    before = foldfs.children(os.getpid()).keys()
-    run("unshare", "--mount", "sh", "-c", script, "sh", place / "bin", point,
-        buckets.server.url("").rstrip("/"), served / "photos/train")
-    [daemon] = foldfs.children(os.getpid()).keys() - before
-    assert foldfs.wait_for(daemon) == 0
-
-
-@pytest.mark.slow
-def test_what_a_server_holds_up_comes_later(served, buckets, mount):
-    """A page of the listing, and an object: less than 4 KiB/s for 10 s."""
-    buckets.start(access='if n == 2 or (range and not ngx.shared.counts:get("held")) then '
-                         'if range then ngx.shared.counts:set("held", 1) end ngx.sleep(60) end')
-    mounted = mount(PREFIX, "--anonymous")
-    assert content(mounted.path) == content(served / "photos/train")
-    stats = mounted.stats()
-    assert stats["device"]["errors"] == 0 and stats["far"]["retries"] == 1
-
-
-@pytest.mark.slow
-def test_a_long_listing_says_how_far_it_is(buckets, mount):
-    server = buckets.start(access='if ngx.var["arg_list-type"] then ngx.sleep(0.4) end')
-    server.stop()
-    with open(server.place / "names", "a") as names:
-        names.writelines(f'many/{number}\t1\t2020-01-01T00:00:00.000Z\t"x"\n'
-                         for number in range(3000))
-    server.start()
-    said = mount("s3://photos/many/", "--anonymous").said
-    assert re.search(r"looking for its files, which is done once: (2048|3072) so far", said)
-    assert "3,000 files, listed just now by 3" in said
 
 
 # --- the Hub, and Google -------------------------------------------------------------------------

@@ -57,17 +57,11 @@ static int look_whether_to_stop(void *context, curl_off_t to_get, curl_off_t got
 	return stops && atomic_load(stops);
 }
 
-static bool leads_here(const char *text)
-{
-	struct url url SCOPE(url_release) = {0};
-
-	return url_parse(text, &url) == 0 && url_is_here(&url);
-}
-
 static void set_up_fetch(struct fetching *fetching)
 {
 	const struct fetch_request *request = fetching->request;
 	__typeof__(fetching->curl.easy_setopt) set = fetching->curl.easy_setopt;
+	struct url url SCOPE(url_release) = {0};
 	CURL *easy = fetching->easy;
 
 	set(easy, CURLOPT_URL, request->url);
@@ -85,7 +79,7 @@ static void set_up_fetch(struct fetching *fetching)
 	set(easy, CURLOPT_NOPROGRESS, 0L);
 	if (request->body)
 		set(easy, CURLOPT_POSTFIELDS, request->body);
-	if (request->direct || leads_here(request->url))
+	if (request->direct || (url_parse(request->url, &url) == 0 && url_is_here(&url)))
 		set(easy, CURLOPT_NOPROXY, "*");
 	curl_set_up(&fetching->curl, easy, request->settings);
 }

@@ -93,18 +93,11 @@ static bool leads_to_object(struct object_tags *tags, const char *headers, bool 
 	return strcmp(tags->linked, linked) == 0;
 }
 
-/* The first bytes of the object. */
-static void see_head(struct object_tags *tags, const void *data, size_t len)
-{
-	tags->head_len = min(len, TAGS_HEAD);
-	digest_make(&(struct iovec){(void *)data, tags->head_len}, 1, tags->head);
-}
-
-static bool is_head(const struct object_tags *tags, const void *data)
+static bool is_head(const struct object_tags *tags, const struct iovec *look)
 {
 	char head[DIGEST_DIGITS + 1];
 
-	digest_make(&(struct iovec){(void *)data, tags->head_len}, 1, head);
+	digest_make(look, 1, head);
 	return strcmp(head, tags->head) == 0;
 }
 
@@ -115,14 +108,6 @@ static uint64_t patience(const struct object *object)
 	uint64_t seconds = remote_retry(object->group->notice.settings, REMOTE_RETRY);
 
 	return object->arrived ? seconds : min(seconds, OBJECT_OPENING);
-}
-
-/* While a pack is being opened, the caller reports the error. */
-static void note_end(struct object *object, const struct err *why, int error)
-{
-	if (!object->group->many && error != -ESTALE && error != -ECANCELED &&
-	    is_object_open(object))
-		outage_notice_given_up(&object->group->notice, why->text);
 }
 
 /* --- what comes next -------------------------------------------------------------------------- */
@@ -136,13 +121,15 @@ static struct http_verdict end_read(struct object_read *read, int64_t result)
 	return (struct http_verdict){0};
 }
 
+/* While a pack is being opened, the caller reports the error. */
 static struct http_verdict fail_read(struct object_read *read, int error)
 {
 	struct object *object = read->object;
 
 	if (error == -ESTALE)
 		atomic_store(&object->stale, true);
-	note_end(object, &read->why, error);
+	else if (error != -ECANCELED && !object->group->many && is_object_open(object))
+		outage_notice_given_up(&object->group->notice, read->why.text);
 	return end_read(read, error);
 }
 
@@ -257,13 +244,6 @@ static struct http_verdict go_elsewhere(struct object_read *read,
 	return (struct http_verdict){.again = true};
 }
 
-static void explain_failure(struct object_read *read, const struct http_outcome *outcome,
-			    const struct retry_rule *rule)
-{
-	if (!read->why.text[0])
-		retry_explain(rule, outcome, read->object->auth->elsewhere, &read->why);
-}
-
 /* Some stores refuse conditions that hold, do not know them, or then send all of the object.
  * Without, the answer's tag tells. */
 static bool refuses_condition(const struct object_read *read, const struct http_outcome *outcome)
@@ -293,8 +273,10 @@ static struct http_verdict take_range(struct object_read *read, const struct htt
 				       : (struct http_verdict){.again = true};
 	}
 	if (object->tags.head_len == 0 && !read->range.suffix && read->range.first == 0 &&
-	    read->count == 1 && read->iov->iov_base && got >= wanted)
-		see_head(&object->tags, read->iov->iov_base, wanted);
+	    read->count == 1 && read->iov->iov_base && got >= wanted) {
+		object->tags.head_len = wanted;
+		digest_make(&(struct iovec){read->iov->iov_base, wanted}, 1, object->tags.head);
+	}
 	return end_read(read, got < read->range.len && !read->range.some ? -ENODATA : (int64_t)got);
 }
 
@@ -305,8 +287,7 @@ static struct http_verdict read_finished(struct http_transfer *transfer,
 	const struct retry_rule *rule = rule_of(read, outcome);
 	bool looked = read->look.iov_base;
 
-	if (looked && rule->action == RETRY_TAKE &&
-	    !is_head(&read->object->tags, read->look.iov_base))
+	if (looked && rule->action == RETRY_TAKE && !is_head(&read->object->tags, &read->look))
 		rule = &replaced;
 	object_end_look(read);
 	if (outcome->answer.status)
@@ -317,7 +298,8 @@ static struct http_verdict read_finished(struct http_transfer *transfer,
 	}
 	if (read->error == -EAGAIN && outcome->end == HTTP_ANSWERED)
 		return (struct http_verdict){.again = true};
-	explain_failure(read, outcome, rule);
+	if (!read->why.text[0])
+		retry_explain(rule, outcome, read->object->auth->elsewhere, &read->why);
 	if (rule == retry_rule_of_end(HTTP_TOO_LONG) && !looked)
 		transfer->got = 0; /* none of it can be trusted */
 	if (outcome->end != HTTP_ANSWERED && outcome->end != HTTP_CANCELLED)

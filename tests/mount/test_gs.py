@@ -65,12 +65,6 @@ def test_the_endpoint_of_amazon_is_not_that_of_google(store, monkeypatch):
     assert info(store)
 
 
-def test_a_token_is_for_the_first_bucket(store, monkeypatch):
-    monkeypatch.setenv("FOLDFS_TOKEN", store.token()["access_token"])
-    assert info(store)
-    assert not store.refused
-
-
 def test_a_token_for_another_host_is_not_sent(store, monkeypatch):
     monkeypatch.setenv("FOLDFS_TOKEN", store.token()["access_token"])
     monkeypatch.setenv("FOLDFS_TOKEN_HOST", "data.example.org")
@@ -136,13 +130,6 @@ def test_a_pattern_names_objects_of_a_bucket(shards, monkeypatch, mount, of):
     for i in range(3):
         assert content(mounted.path / str(i)) == content(shards.folder)
     assert shards.pages and not shards.refused
-
-
-def test_all_pages_of_a_listing_count(shards, monkeypatch):
-    set_keys(monkeypatch, shards.KEYS)
-    said = run(FOLDPACK, "list", f"--endpoint={shards.url}", f"gs://{BUCKET}/set/train-*.lmdb",
-               status=None).err
-    assert "train-0.lmdb" in said and "train-1.lmdb" in said and shards.pages == 2
 
 
 def test_a_pattern_that_matches_nothing_is_an_error(shards, monkeypatch):

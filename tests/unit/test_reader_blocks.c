@@ -128,31 +128,6 @@ static struct reader_blocks_stats stats_of(struct fixture *f)
 
 enum way { READ, SUBMIT, GET, WAYS };
 
-struct answer {
-	pthread_mutex_t lock;
-	pthread_cond_t come;
-	bool has_come;
-	int error;
-};
-
-static void on_done(void *arg, int error)
-{
-	struct answer *answer = arg;
-
-	SCOPE_LOCK(&answer->lock);
-	answer->has_come = true;
-	answer->error = error;
-	pthread_cond_signal(&answer->come);
-}
-
-static int wait_for(struct answer *answer)
-{
-	SCOPE_LOCK(&answer->lock);
-	while (!answer->has_come)
-		pthread_cond_wait(&answer->come, &answer->lock);
-	return answer->error;
-}
-
 /* In pieces of all sizes, in another order than in the file. */
 static int scatter(struct fixture *f, uint64_t pages, struct iovec *iov)
 {
@@ -563,28 +538,49 @@ TEST_OF(f, a_copy_that_was_damaged_becomes_complete_again)
 
 /* A request that does not wait, for the first pages. */
 struct begun {
+	pthread_mutex_t lock;
+	pthread_cond_t come;
+	bool has_come;
+	int error;
 	struct iovec iov;
-	struct answer answer;
 	struct reader_request request;
 };
 
+static void on_done(void *arg, int error)
+{
+	struct begun *begun = arg;
+
+	SCOPE_LOCK(&begun->lock);
+	begun->has_come = true;
+	begun->error = error;
+	pthread_cond_signal(&begun->come);
+}
+
+static int wait_for(struct begun *begun)
+{
+	SCOPE_LOCK(&begun->lock);
+	while (!begun->has_come)
+		pthread_cond_wait(&begun->come, &begun->lock);
+	return begun->error;
+}
+
 static void begin_read(struct begun *begun, const struct fixture *f, uint64_t pages, bool ahead)
 {
-	*begun = (struct begun){
-		.iov = {f->memory, pages * PAGE},
-		.answer = {.lock = PTHREAD_MUTEX_INITIALIZER, .come = PTHREAD_COND_INITIALIZER},
-		.request = {.iov = &begun->iov,
-			    .count = 1,
-			    .needed = pages * PAGE,
-			    .ahead = ahead,
-			    .done = on_done,
-			    .arg = &begun->answer}};
+	*begun = (struct begun){.lock = PTHREAD_MUTEX_INITIALIZER,
+				.come = PTHREAD_COND_INITIALIZER,
+				.iov = {f->memory, pages * PAGE},
+				.request = {.iov = &begun->iov,
+					    .count = 1,
+					    .needed = pages * PAGE,
+					    .ahead = ahead,
+					    .done = on_done,
+					    .arg = begun}};
 	reader_submit(f->reader, &begun->request);
 }
 
 static int end_read(struct begun *begun)
 {
-	int error = wait_for(&begun->answer);
+	int error = wait_for(begun);
 
 	reader_settle(&begun->request, error == 0);
 	return error;
@@ -610,7 +606,7 @@ TEST_OF(f, what_is_submitted_is_written_once_it_is_settled_and_right)
 		struct begun begun;
 
 		begin_read(&begun, f, 25, false);
-		assert_int_equal(wait_for(&begun.answer), 0);
+		assert_int_equal(wait_for(&begun), 0);
 		assert_memory_equal(f->memory, f->image, 25 * PAGE);
 		assert_int_equal(stats_of(f).cached, cached);
 		reader_settle(&begun.request, right);
@@ -702,7 +698,7 @@ static uint64_t both_read(struct fixture *f, struct fixture *other, int error)
 	far_hold(f->far, true);
 	begin_read(&one, f, 100, false);
 	begin_read(&two, other, 100, true);
-	assert_int_equal(other->far->asked, 0);
+	expect_far(other, 0, 0);
 	far_hold(f->far, false);
 	assert_int_equal(end_read(&one), error);
 	assert_int_equal(end_read(&two), 0);

@@ -787,14 +787,6 @@ TEST_OF(nfs, a_server_is_asked_for_nothing_by_who_cannot_wait)
 	assert_int_equal(orders.calls, 0);
 }
 
-TEST_OF(nfs, a_failure_of_a_server_is_repeated_until_it_has_passed)
-{
-	fail_calls(2, EIO);
-	assert_int_equal(read_served(nfs), 0);
-	assert_string_equal(nfs->memory, "content");
-	assert_int_equal(lines, 0); /* the beginning can be read */
-}
-
 TEST(a_failure_of_a_disk_is_not_repeated)
 {
 	struct served s;
@@ -804,14 +796,6 @@ TEST(a_failure_of_a_disk_is_not_repeated)
 	assert_int_equal(read_served(&s), -EIO);
 	assert_int_equal(orders.calls, 1);
 	end_serving(&s);
-}
-
-TEST_OF(nfs, a_part_that_fails_is_read_three_times)
-{
-	fail_calls(101, ESTALE);
-	assert_int_equal(read_served(nfs), -ESTALE);
-	assert_int_equal(orders.calls, 3);
-	assert_int_equal(lines, 0);
 }
 
 TEST_OF(nfs, a_cancelled_reader_repeats_nothing)

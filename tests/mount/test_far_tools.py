@@ -63,23 +63,22 @@ def same(one, other):
         all(same(one / name, other / name) for name in comparison.common_dirs)
 
 
-@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
-def test_neighbours_come_by_one_request(packed, place, web, words):
-    os.link(packed, web.folder / packed.name)
-    run_in(place / "here", words, packed)
-    run_in(place / "far", words, web.url(packed.name))
-    assert len(web.asked()) <= MOST
-    assert same(place / "here", place / "far")
+@pytest.fixture(scope="module")
+def tar(photos, session_dir):
+    run("tar", "-cf", session_dir / "far_tools.tar", "--sort=name", "-C", photos, "c0", "c1", "c2")
+    return session_dir / "far_tools.tar"
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("verify", "report")])
-def test_of_a_tar_as_well(photos, place, web, name):
-    """Which is looked through first, by as few requests."""
-    tar = web.folder / "photos.tar"
-    run("tar", "-cf", tar, "--sort=name", "-C", photos, "c0", "c1", "c2")
-    run_in(place / "here", COMMANDS[name], tar)
-    run_in(place / "far", COMMANDS[name], web.url("photos.tar"))
-    assert len(web.asked()) <= 2 * MOST
+@pytest.mark.parametrize("name, kind", [
+    *((name, "packed") for name in COMMANDS),
+    *((name, "tar") for name in ("extract", "create", "export-lmdb"))])
+def test_neighbours_come_by_one_request(request, place, web, name, kind):
+    """A tar is looked through first, by as few requests."""
+    source = request.getfixturevalue(kind)
+    os.link(source, web.folder / source.name)
+    run_in(place / "here", COMMANDS[name], source)
+    run_in(place / "far", COMMANDS[name], web.url(source.name))
+    assert len(web.asked()) <= MOST * (1 + (kind == "tar"))
     assert same(place / "here", place / "far")
 
 
@@ -154,16 +153,10 @@ def test_a_signal_ends_it_while_the_server_hangs(packed, place, name):
 OPENING = 2 * foldfs.MIB
 
 
-def tar_there(web, photos):
-    tar = web.folder / "photos.tar"
-    run("tar", "-cf", tar, "-C", photos, "c0", "c1", "c2")
-    return tar.stat().st_size
-
-
-def test_a_tar_on_a_server_is_read_once(place, web, photos):
-    size = tar_there(web, photos)
-    run(FOLDPACK, "create", "-q", web.url("photos.tar"), place / "x.lmdb")
-    assert web.sent() <= size + OPENING
+def test_a_tar_on_a_server_is_read_once(place, web, photos, tar):
+    os.link(tar, web.folder / tar.name)
+    run(FOLDPACK, "create", "-q", web.url(tar.name), place / "x.lmdb")
+    assert web.sent() <= tar.stat().st_size + OPENING
     run(FOLDPACK, "diff", photos, place / "x.lmdb")
 
 
@@ -186,21 +179,20 @@ class Refusing(answers.Handler):
             self.answer_range(self.given)
 
 
-def test_nothing_is_left_of_one_that_the_server_does_not_give(place, web, photos):
-    tar_there(web, photos)
+def test_nothing_is_left_of_one_that_the_server_does_not_give(place, tar):
     (place / "out").mkdir()
-    with answers.serve(Refusing, (web.folder / "photos.tar").read_bytes()) as url:
+    with answers.serve(Refusing, tar.read_bytes()) as url:
         err = run(FOLDPACK, "create", f"{url}/x.tar", place / "out/x.lmdb", status=1).err
     assert "x.tar: copying it into the folder of " in err and "403" in err
     assert os.listdir(place / "out") == []
 
 
-def test_where_there_is_no_room_for_both_it_is_read_where_it_is(web, photos, place):
-    size = tar_there(web, photos)
+def test_where_there_is_no_room_for_both_it_is_read_where_it_is(web, photos, tar, place):
+    os.link(tar, web.folder / tar.name)
     with foldfs.small_filesystem(place / "small", 9) as small:
-        run(FOLDPACK, "create", "-q", web.url("photos.tar"), small / "x.lmdb")
+        run(FOLDPACK, "create", "-q", web.url(tar.name), small / "x.lmdb")
         run(FOLDPACK, "diff", photos, small / "x.lmdb")
-        assert web.sent() > 1.8 * size
+        assert web.sent() > 1.8 * tar.stat().st_size
 
 
 def test_what_is_left_out_of_it_is_not_copied(web, place, photos):

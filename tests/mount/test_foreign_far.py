@@ -6,8 +6,6 @@ import importlib
 import os
 import pickle
 import shutil
-import signal
-import subprocess
 import zipfile
 
 import pytest
@@ -15,7 +13,7 @@ import pytest
 import foldfs
 import foreign
 import trees
-from foldfs import FOLDFS, FOLDPACK, MIB, run, wait_until
+from foldfs import FOLDFS, FOLDPACK, MIB, run
 from foreign import photo, write_parquet
 from formats import parquet
 
@@ -101,50 +99,36 @@ def damage(copy):
 # --- scans ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["zip", "lmdb", "beton"])
-def test_a_scan_asks_for_little_of_a_large_file(web, kind):
-    files = {f"{number % 5}/{number:04}.jpg": photo(number, 300_000) for number in range(200)}
-    path = web.folder / f"large.{kind}"
-    (WRITERS | {"beton": write_beton})[kind](path, files)
+def write_labeled_caffe(path, files):
+    caffe = importlib.import_module("formats.caffe")
+    foreign.make_lmdb(path, [(caffe.key(number), caffe.encoded(data, number % 7))
+                             for number, data in enumerate(files.values())], subdir=False)
+
+
+def write_labeled_pickles(path, files):
+    foreign.make_lmdb(path, [(b"%d" % number, pickle.dumps((data, number % 7), protocol=4))
+                             for number, data in enumerate(files.values())], subdir=False)
+
+
+@pytest.mark.parametrize("write", [foreign.write_zip, foreign.write_lmdb, write_beton,
+                                   write_labeled_caffe, write_labeled_pickles])
+def test_a_scan_asks_for_little_of_a_large_file(web, write):
+    """Of records with labels, a few bytes at both ends of each."""
+    path = web.folder / "large"
+    write(path, {f"{number % 5}/{number:04}.jpg": photo(number, 200_000) for number in range(200)})
     assert run(FOLDPACK, "list", web.url(path.name)).out.count("\n") == 200
     # Besides its ends, which are asked for before it is known what it is.
     assert web.sent() - MIB - MIB // 16 < path.stat().st_size / 10
 
 
-def labeled(kind, number):
-    data = photo(number, 150_000)
-    if kind == "caffe":
-        caffe = importlib.import_module("formats.caffe")
-        return caffe.key(number), caffe.encoded(data, number % 7)
-    return b"%d" % number, pickle.dumps((data, number % 7), protocol=4)
-
-
-@pytest.mark.parametrize("kind", ["caffe", "folder2lmdb"])
-def test_of_records_with_labels_both_ends_are_asked_for(web, kind):
-    """A few bytes of each, which are asked for ahead."""
-    path = foreign.make_lmdb(web.folder / kind, [labeled(kind, number) for number in range(300)],
-                             subdir=False)
-    listed = run(FOLDPACK, "list", web.url(kind)).out.split()
-    assert len(listed) == 300 and listed[0].startswith("0000/")
-    assert web.sent() - MIB - MIB // 16 < path.stat().st_size / 20
-
-
-def test_a_tar_is_asked_for_once_in_large_pieces(web):
-    path = web.folder / "large.tar"
-    foreign.write_tar(path, {f"{number:04}.jpg": photo(number, 300_000) for number in range(200)})
-    assert run(FOLDPACK, "list", web.url(path.name)).out.count("\n") == 200
-    assert web.sent() < path.stat().st_size + 8 * MIB
-    assert len(web.asked()) < 40
-
-
-def test_columns_of_parquet_are_read_in_large_pieces(web):
-    """Names lie between the images of two groups of rows."""
-    path = web.folder / "large.parquet"
-    write_parquet(path, {f"{number % 5}/{number:04}.jpg": photo(number, 300_000)
-                         for number in range(100)})
+@pytest.mark.parametrize("write, most", [(foreign.write_tar, 40), (write_parquet, 60)])
+def test_what_lies_everywhere_is_asked_for_once_in_large_pieces(web, write, most):
+    """Headers of a tar, and names between the images of two groups of rows."""
+    path = web.folder / "large"
+    write(path, {f"{number % 5}/{number:04}.jpg": photo(number, 300_000) for number in range(100)})
     assert run(FOLDPACK, "list", web.url(path.name)).out.count("\n") == 100
     assert web.sent() < path.stat().st_size + 8 * MIB
-    assert len(web.asked()) < 60
+    assert len(web.asked()) < most
 
 
 def test_an_lmdb_of_three_levels_is_walked_from_far(web):
@@ -259,14 +243,6 @@ def test_without_its_index_a_copy_is_not_mounted_alone(container, web, point, ca
     assert "'foldpack fetch' makes it" in said
 
 
-def test_a_file_on_this_machine_is_fetched_as_well(container, shown, cache):
-    """As it may lie on slow storage."""
-    assert "all good" in fetch(cache, container).err
-    tree, disk = shown(container, f"--cache-dir={cache}")
-    assert tree == FILES
-    assert disk["far_bytes"] == 0
-
-
 def test_what_lies_beside_a_copy_is_not_looked_at_once_it_was_read(place, shown, cache):
     """It was freed; and it is no part of the copy, which is complete without it."""
     images = {f"{number}": b"\x89PNG\r\n\x1a\n" + trees.noise(number, 9000) for number in range(3)}
@@ -276,36 +252,6 @@ def test_what_lies_beside_a_copy_is_not_looked_at_once_it_was_read(place, shown,
     tree, disk = shown(pack, f"--cache-dir={cache}")
     assert tree == {f"{name}.png": image for name, image in images.items()}
     assert disk["state"] == "complete"
-
-
-def test_an_interrupted_fetch_goes_on(web, cache, shown):
-    path = web.folder / "files.tar"
-    files = {f"{number:04}.jpg": photo(number, 700_000) for number in range(100)}
-    foreign.write_tar(path, files)
-    url = web.url(path.name)
-    run(FOLDPACK, "list", url)
-    web.restart(directives="limit_rate 4m;")
-    url = web.url(path.name)
-    with subprocess.Popen([FOLDPACK, "fetch", f"--cache-dir={cache}", url],
-                          stderr=subprocess.PIPE) as ended:
-        wait_until(lambda: cache.exists() and
-                   any(copy.stat().st_blocks * 512 > 8 * MIB for copy in copies(cache)))
-        ended.send_signal(signal.SIGINT)
-        said = ended.stderr.read()
-    assert ended.returncode == -signal.SIGINT and b"the same command continues" in said
-    web.restart()
-    web.forget()
-    assert "all good" in fetch(cache, url).err
-    assert web.sent() < path.stat().st_size - 4 * MIB
-    assert shown(url, f"--cache-dir={cache}")[0] == files
-
-
-def test_what_does_not_fit_is_refused_before_it_is_read(container, web, cache):
-    run(FOLDPACK, "list", web.url(container.name))
-    web.forget()
-    assert "no room" in run(FOLDPACK, "fetch", f"--cache-dir={cache},2M",
-                            web.url(container.name), status=1).err
-    assert web.sent() < 3 * MIB
 
 
 # --- another object at the URL --------------------------------------------------------------------

@@ -50,24 +50,6 @@ def used(cache):
 # --- what is kept -------------------------------------------------------------------------
 
 
-def test_a_complete_copy_is_the_pack(bulk, cache, mount):
-    mounted = mount(bulk[1], option(cache), "--prefetch")
-    wait_until(is_complete(mounted))
-    (copy,) = copies(cache)
-    assert (copy / "data").read_bytes() == bulk[1].read_bytes()
-    run(foldfs.FOLDPACK, "verify", copy / "data")
-
-
-def test_one_small_file_does_not_fetch_the_rest(bulk, cache, point):
-    smallest = min(trees.files(bulk[0]), key=lambda path: os.stat(
-        os.path.join(os.fsencode(bulk[0]), path)).st_size)
-    with foldfs.mounted(bulk[1], point, option(cache), "--readahead=0") as mounted:
-        with open(os.path.join(os.fsencode(mounted), smallest), "rb") as file:
-            file.read()
-        assert disk(mounted)["state"] == "growing"
-    assert used(cache) < 8 * MIB
-
-
 def test_a_pack_that_is_mounted_twice_has_one_copy(bulk, cache, place, mount):
     (place / "elsewhere").symlink_to(bulk[1])
     mounted = mount(f"one/={bulk[1]}", f"other/={place / 'elsewhere'}", option(cache),
@@ -208,16 +190,6 @@ def test_a_bound_is_kept(bulk, cache, point):
         assert used(cache) <= 10 * MIB
 
 
-def test_what_nobody_has_mounted_makes_room(bulk, images, cache, point):
-    size = bulk[1].stat().st_size + 100 * 1024
-    for source, pack in (bulk, images, bulk):
-        with foldfs.mounted(pack, point, option(cache, size), "--prefetch") as mounted:
-            wait_until(is_complete(mounted))
-            assert trees.content(mounted) == trees.content(source)
-            assert used(cache) <= size
-    assert len(copies(cache)) == 1
-
-
 @pytest.fixture
 def small_disk(place):
     with foldfs.small_filesystem(place / "small-disk", 24) as path:
@@ -253,14 +225,6 @@ def test_a_disk_that_others_fill_is_no_error(bulk, small_disk, point):
 
 def fetch(cache, pack, *options, size=None, status=0):
     return run(foldfs.FOLDPACK, "fetch", option(cache, size), *options, pack, status=status)
-
-
-def test_fetch_fills_the_cache_that_a_mount_reads(bulk, cache, mount):
-    assert "all good" in fetch(cache, bulk[1]).err
-    mounted = mount(bulk[1], option(cache))
-    assert disk(mounted)["state"] == "complete"
-    assert trees.content(mounted) == trees.content(bulk[0])
-    assert disk(mounted)["far_bytes"] == 0
 
 
 def test_fetch_takes_several_packs_and_none_makes_room_for_the_next(bulk, images, cache, place):

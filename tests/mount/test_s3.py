@@ -55,16 +55,12 @@ def signed(gateway, monkeypatch):
 
 
 @pytest.mark.alone
-def test_a_pack_in_s3_is_read_as_one_on_a_disk(signed, small):
+def test_a_pack_in_s3_is_read_as_one_on_a_disk(signed, small, mount):
+    same_tree(small[0], mount(PACK))
     for command in ("info", "verify"):
         assert run(FOLDPACK, command, "--json", PACK).out
     listed = run(FOLDPACK, "list", "-l", PACK).out
     assert listed == run(FOLDPACK, "list", "-l", small[1]).out
-
-
-@pytest.mark.alone
-def test_a_pack_in_s3_is_mounted(signed, small, mount):
-    same_tree(small[0], mount(PACK))
 
 
 @pytest.mark.alone
@@ -227,16 +223,6 @@ def test_a_session_that_ends_in_mid_epoch_is_renewed_and_nobody_notices(
     reads_right(mounted, data, files[half:])
     assert len(data.sessions) == 2
     assert mounted.stats()["device"]["errors"] == 0
-
-
-def test_packs_of_a_mount_share_a_session(data, mount, monkeypatch):
-    set_metadata(data, monkeypatch)
-    for number in range(4):
-        data.objects[f"/{BUCKET}/{number}"] = data.objects[f"/{BUCKET}/{KEY}"]
-    mounted = mount(*[f"{number}/=s3://{BUCKET}/{number}" for number in range(4)])
-    for number in range(4):
-        reads_right(mounted.path / str(number), data, files_of(data)[:1])
-    assert len(data.sessions) == 1
 
 
 def test_a_pattern_names_objects_of_a_bucket(data, monkeypatch, mount):

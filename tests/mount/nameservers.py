@@ -24,14 +24,15 @@ class Pack(answers.Handler):
 
 
 def answer_names(asked):
-    """127.0.0.1 for each A, nothing for other kinds."""
-    while True:
-        query, client = asked.recvfrom(512)
-        end = query.index(0, 12) + 5  # of the question
-        is_a = query[end - 4:end - 2] == b"\0\1"
-        head = query[:2] + struct.pack(">5H", 0x8180, 1, is_a, 0, 0)
-        answer = b"\xc0\x0c" + struct.pack(">HHIH4s", 1, 1, 60, 4, bytes([127, 0, 0, 1]))
-        asked.sendto(head + query[12:end] + answer * is_a, client)
+    """127.0.0.1 for each A, nothing for other kinds, until it is closed."""
+    with contextlib.suppress(OSError):
+        while True:
+            query, client = asked.recvfrom(512)
+            end = query.index(0, 12) + 5  # of the question
+            is_a = query[end - 4:end - 2] == b"\0\1"
+            head = query[:2] + struct.pack(">5H", 0x8180, 1, is_a, 0, 0)
+            answer = b"\xc0\x0c" + struct.pack(">HHIH4s", 1, 1, 60, 4, bytes([127, 0, 0, 1]))
+            asked.sendto(head + query[12:end] + answer * is_a, client)
 
 
 def name_servers(folder):

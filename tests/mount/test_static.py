@@ -11,6 +11,7 @@ import threading
 
 import pytest
 
+import nameservers
 import trees
 from foldfs import BUILD, PATIENCE, ROOT, is_mounted, is_root, is_static, needs, run, wait_for_line
 from server import Server, make_certificate
@@ -92,18 +93,6 @@ def test_the_wheel_is_small():
 # --- packs on servers -------------------------------------------------------------------------
 
 
-def serve_names(server):
-    """To all, it says 127.0.0.1, for 60 seconds."""
-    with contextlib.suppress(OSError):
-        while True:
-            query, client = server.recvfrom(512)
-            question = query[12:query.index(0, 12) + 5]
-            found = question.endswith(bytes([0, 1, 0, 1]))  # an address of IPv4
-            answer = bytes([0xC0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1])
-            server.sendto(query[:2] + bytes([0x81, 0x80, 0, 1, 0, found, 0, 0, 0, 0]) + question
-                          + answer * found, client)
-
-
 @pytest.fixture
 def resolver():
     """The address of a server of names."""
@@ -112,7 +101,7 @@ def resolver():
             server.bind(("127.0.0.153", 53))
         except OSError:
             pytest.skip("something else answers there")
-        threading.Thread(target=serve_names, args=(server,), daemon=True).start()
+        threading.Thread(target=nameservers.answer_names, args=(server,), daemon=True).start()
         yield server.getsockname()[0]
 
 

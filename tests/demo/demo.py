@@ -25,7 +25,7 @@ BUILD = Path(os.environ.get("BUILD", "build")).resolve()
 os.environ["PATH"] = f"{BUILD}:{os.environ['PATH']}"
 
 import epochs
-from far import AWAY_S, Far
+from far import AWAY_S, far
 from mounts import MountError, mount
 from profiles import Group, Unavailable
 from report import between
@@ -187,11 +187,11 @@ def server(data, work):
     names = [str(path.relative_to(data)) for path in files_of(data)]
 
     def gets():
-        with Far(data) as url:
+        with far(data) as url:
             return rate_of(lambda: gets_loader(names, url), SLOW_SECONDS)
 
     def packed():
-        with Far(work) as url, mounted(f"{url}/images.lmdb") as path:
+        with far(work) as url, mounted(f"{url}/images.lmdb") as path:
             return rate_of(lambda: folder_loader(path))
 
     row(f"a web server {AWAY_S * 1000:.0f} ms away, one GET per file", gets, packed)

@@ -19,7 +19,7 @@ from xml.sax.saxutils import escape
 
 import demo
 import epochs
-from far import Far
+from far import far
 from mounts import mount
 from PIL import Image
 
@@ -94,7 +94,7 @@ def read_on(path, over):
 
 
 def live(work):
-    with Far(work) as url, mount(["foldfs", "-q", "--pool=128M", "--cache=pool"],
+    with far(work) as url, mount(["foldfs", "-q", "--pool=128M", "--cache=pool"],
                                  f"{url}/images.lmdb") as path:
         over = threading.Event()
         reader = threading.Thread(target=read_on, args=(path, over))

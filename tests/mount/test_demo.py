@@ -11,11 +11,11 @@ pytestmark = pytest.mark.plain
 
 PROGRAM = """import demo, sys
 from pathlib import Path
-from far import Far
+from far import far
 folder = Path(sys.argv[1])
 names = [str(path.relative_to(folder)) for path in demo.files_of(folder)]
 print(demo.rate_of(lambda: demo.folder_loader(folder)) > 0)
-with Far(folder) as url:
+with far(folder) as url:
     print(demo.rate_of(lambda: demo.gets_loader(names, url)) > 0)
 """
 

@@ -338,15 +338,18 @@ with foldfs.mounted(sys.argv[1]) as path:
             pass
         arrived.clear()
         print(open(path + "/file").read(), end="", flush=True)
-""", small[1], *(str(int(signo)) for signo in signals))
+    sys.stdin.readline()
+""", small[1], *(str(int(signo)) for signo in signals), stdin=subprocess.PIPE)
     path = line_of(process)
     server = foldfs_of(process.pid)
+    job = {pid: foldfs.children(pid) for pid in (server, process.pid)}
     for signo in signals:
-        for pid in (server, *foldfs.children(server), process.pid):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signo)
+        for pid in {server, process.pid}.union(*job.values()):
+            os.kill(pid, signo)
         assert line_of(process) == "content"
-    assert process.wait(PATIENCE) == 0
+        assert {pid: foldfs.children(pid) for pid in job} == job, "one has ended"
+    process.communicate(b"\n", timeout=PATIENCE)
+    assert process.returncode == 0
     assert not os.path.exists(path)
 
 

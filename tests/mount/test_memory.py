@@ -146,21 +146,6 @@ def test_a_pool_that_holds_all_reads_the_pack_once(large, mount):
     assert after["requests"]["lookup"] - before["requests"]["lookup"] < FILES / 2
 
 
-def test_many_readers_of_the_smallest_pool_get_their_bytes(bulk, mount):
-    source, pack = bulk
-    mounted = mount(pack, "-o", "cache=pool,policy=pin,pool=8M")
-    want = {path: Path(os.fsdecode(os.path.join(os.fsencode(source), path))).read_bytes()
-            for path in trees.files(source)}
-
-    def wrong(seed):
-        return [path for path in shuffled(source, seed)[:len(want) // 2]
-                if Path(mounted / os.fsdecode(path)).read_bytes() != want[path]]
-
-    with concurrent.futures.ThreadPoolExecutor(16) as threads:
-        assert [found for found in threads.map(wrong, range(16), timeout=PATIENCE) if found] == []
-    assert mounted.stats()["pool"]["used"] <= 8 * MIB
-
-
 # --- the kernel's copy --------------------------------------------------------------------
 
 

@@ -25,14 +25,6 @@ static struct oracle_state read_ranks(struct world *world, struct sampler_part p
 	return found;
 }
 
-TEST_OF(world, ranks_of_a_world_are_found)
-{
-	const struct sampler_part part = {.world = 8, .first = 2};
-	struct epoch epoch = {.workers = 2, .batch = 1, .first_reader = 100};
-
-	assert_non_null(strstr(read_ranks(world, part, 2, &epoch).sampler, "8"));
-}
-
 /* Before the models that scripts make: these take seconds, and look each millisecond or two. */
 TEST_OF(world, ranks_are_found_before_models_are_tried)
 {
@@ -107,34 +99,6 @@ TEST_OF(world, batches_of_a_node_are_learned_and_kept)
 		}
 		assert_int_equal(state_of(world).unlocks, 0);
 		renew(world);
-	}
-}
-
-/* One of them began earlier, and ends so; the next epochs they begin together, and are one order.
- * Of epochs by seeds that follow one another. */
-TEST_OF(world, ranks_that_are_apart_are_followed_to_the_end)
-{
-	uint32_t missed = 0;
-
-	for (uint32_t epoch = 0; epoch < 3; epoch++) {
-		uint32_t at[2] = {0};
-
-		permutation_of(epoch, order, N);
-		for (uint32_t turn = 0; at[1] < N / 2; turn++) {
-			for (uint32_t rank = 0; rank < 2; rank++) {
-				if (at[rank] == N / 2 || (rank && !epoch && turn < 100))
-					continue;
-				missed += !foreseen(world, BASE + order[2 * at[rank] + rank]);
-				oracle_saw(world->oracle, 100 + rank,
-					   BASE + order[2 * at[rank]++ + rank]);
-				if (turn % 20 == 0)
-					think(world, true);
-			}
-			if (turn == N / 4)
-				assert_int_equal(state_of(world).files, epoch ? N : N / 2);
-		}
-		assert_in_range(missed, 1, 50 * (epoch + 1));
-		assert_int_equal(state_of(world).seed, epoch);
 	}
 }
 

@@ -81,11 +81,12 @@ static void scan(struct reading *r, uint64_t from, uint64_t to)
 		demand(r, e);
 }
 
-static void shuffle_over(struct reading *r, uint64_t from, uint32_t count)
+/* Of `count` extents from `from` on the first `part`. */
+static void shuffle_over(struct reading *r, uint64_t from, uint32_t count, uint32_t part)
 {
 	const uint32_t *order = shuffled(count);
 
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < part; i++)
 		demand(r, from + order[i]);
 }
 
@@ -99,7 +100,7 @@ DOES(epochs, read_with(photos(n[0]), (struct plan_params){.readahead = READAHEAD
 /* Nothing is read ahead; the pool forgets what was served, or, 1, the kernel keeps it. */
 DOES(quiet, read_with(photos(n[0]), (struct plan_params){.epochs = !n[1]}))
 DOES(scan, scan(&reading, n[0], n[1]))
-DOES(shuffle, shuffle_over(&reading, n[0], (uint32_t)n[1]))
+DOES(shuffle, shuffle_over(&reading, n[0], (uint32_t)n[1], (uint32_t)(n[2] ? n[2] : n[1])))
 DOES(preload, plan_preload(reading.plan))
 DOES(read, read_more(&reading))
 DOES(pace, the_world.budget.pace = n[0])
@@ -113,40 +114,16 @@ STORY(a_shuffled_epoch_is_read_once,
 
 /* So small that any demand is near another one, and looks like a scan: the smallest ones are
  * taken for nothing else. */
-TEST(a_small_shuffled_epoch_is_read_once_as_well)
-{
-	const uint32_t sizes[] = {50, 100, 256, 500, 1000};
-
-	for (unsigned i = 0; i < 5; i++) {
-		struct reading *r = read_of(photos(sizes[i]));
-
-		shuffle_over(r, 0, sizes[i]);
-		assert_nothing_planned_twice(r->world);
-		assert_int_equal(wasted(r->world), 0);
-		assert_true(sizes[i] < 500 || r->world->hits > sizes[i] * 9 / 10);
-	}
-}
+STORY(a_small_shuffled_epoch_is_read_once_as_well,
+      "photos 50; shuffle 0 50; twice = 0; wasted = 0; photos 100; shuffle 0 100; twice = 0; "
+      "wasted = 0; photos 256; shuffle 0 256; twice = 0; wasted = 0; photos 500; shuffle 0 500; "
+      "twice = 0; wasted = 0; hits > 450; photos 1000; shuffle 0 1000; twice = 0; wasted = 0; "
+      "hits > 900")
 
 /* What is certain goes before what is only wanted some time. */
-TEST(a_scan_goes_first_while_others_shuffle)
-{
-	struct reading *r = read_of(photos(20000));
-	const uint32_t *order = shuffled(16000);
-	struct plan_run run;
-
-	r->world->budget.scan = r->world->budget.sweep = r->world->budget.order = 0;
-	for (uint32_t i = 0; i < 100; i++)
-		demand(r, order[i]);
-	for (uint64_t e = 18000; e < 18003; e++)
-		demand(r, e);
-	assert_int_equal(r->world->runs, 0);
-	r->world->budget.scan = r->world->budget.sweep = r->world->budget.order = NO_END;
-	assert_true(plan_next(r->plan, &r->world->budget, &run));
-	assert_int_equal(run.extents[0], 18003);
-	plan_commit(r->plan, &run, run.count);
-	assert_true(plan_next(r->plan, &r->world->budget, &run));
-	assert_true(run.extents[0] < 16000);
-}
+STORY(a_scan_goes_first_while_others_shuffle,
+      "photos 20000; room 0 0 0; shuffle 0 16000 100; scan 18000-18003; runs = 0; "
+      "room all all all; more = 1; first = 18003; more = 1; first < 16000")
 
 /* Some 16 MiB are read by chance. */
 STORY(each_forecast_has_a_room_of_its_own,
@@ -175,30 +152,31 @@ static void follow(struct reading *r, const uint32_t *files, uint32_t count)
 
 DOES(follow, follow(&reading, shuffled((uint32_t)n[0]), (uint32_t)n[0]))
 
+/* Files as they lie. */
+DO(row)
+{
+	uint32_t order[MOST];
+
+	for (uint32_t i = 0; i < n[1]; i++)
+		order[i] = (uint32_t)n[0] + i;
+	follow(&reading, order, (uint32_t)n[1]);
+}
+
+DO(until)
+{
+	while (the_world.bytes < n[0])
+		assert_true(read_run(&reading));
+}
+
 static void leave(struct reading *r)
 {
 	assert_ptr_equal(plan_leave(r->plan, r), r->forecast);
 	forecast_free(r->forecast);
 }
 
-TEST(an_order_that_is_known_goes_first)
-{
-	struct reading *r = read_of(photos(20000));
-	const uint32_t *order = shuffled(16000);
-
-	r->world->budget.scan = r->world->budget.sweep = r->world->budget.order = 0;
-	for (uint64_t e = 18000; e < 18003; e++)
-		demand(r, e);
-	follow(r, order, 16000);
-	r->world->budget.scan = r->world->budget.sweep = r->world->budget.order = NO_END;
-	r->world->budget.pace = MIB;
-	assert_true(plan_wants(r->plan, &r->world->budget));
-	while (r->world->bytes < MIB)
-		assert_true(read_run(r));
-	assert_int_equal(planned_in(r->world, 16000, 20000), 0);
-	read_more(r);
-	assert_true(planned_in(r->world, 18003, 20000) > 0);
-}
+STORY(an_order_that_is_known_goes_first,
+      "photos 20000; room 0 0 0; scan 18000-18003; follow 16000; room all all all; pace 1M; "
+      "wanted = 1; until 1M; planned 16000-20000 = 0; read; planned 18003-20000 > 0")
 
 /* The sweep would bring what is wanted only at the end of the epoch. */
 TEST(what_is_ordered_is_not_streamed)
@@ -222,21 +200,9 @@ TEST(what_is_ordered_is_not_streamed)
 }
 
 /* Be it by files in a row: classes one after the other. */
-TEST(what_is_ordered_is_read_ahead_by_no_scan)
-{
-	struct reading *r = read_of(photos(20000));
-	uint32_t order[2000];
-
-	for (uint32_t i = 0; i < 2000; i++)
-		order[i] = 5000 + i;
-	r->world->budget.order = r->world->budget.sweep = 0;
-	follow(r, order, 2000);
-	scan(r, 5000, 6900);
-	assert_int_equal(r->world->runs, 0);
-	scan(r, 10000, 10100); /* others' scans are none of its business */
-	assert_true(r->world->runs > 0);
-	assert_int_equal(planned_in(r->world, 0, 10000), 0);
-}
+STORY(what_is_ordered_is_read_ahead_by_no_scan, /* others' scans are none of its business */
+      "photos 20000; room all 0 0; row 5000 2000; scan 5000-6900; runs = 0; scan 10000-10100; "
+      "runs > 0; planned 0-10000 = 0")
 
 /* Training in a known order, and validation in one that is not. */
 TEST(what_is_not_ordered_is_streamed_meanwhile)
@@ -336,15 +302,10 @@ TEST(what_the_pool_refused_of_a_known_order_is_planned_again)
 	}
 }
 
-TEST(what_the_pool_refused_of_the_sweep_is_planned_again)
-{
-	struct reading *r = read_of(photos(5000));
+DOES(reluctant, read_with_a_reluctant_pool(&reading))
 
-	plan_preload(r->plan);
-	read_with_a_reluctant_pool(r);
-	assert_int_equal(planned_in(r->world, 0, 5000), 5000);
-	assert_nothing_planned_twice(r->world);
-}
+STORY(what_the_pool_refused_of_the_sweep_is_planned_again,
+      "photos 5000; preload; reluctant; planned 0-5000 = 5000; twice = 0")
 
 TEST(what_the_pool_refused_of_a_scan_is_planned_again)
 {

@@ -42,6 +42,16 @@ static const struct taken *coming(const struct forecast *forecast, unsigned most
 	return &taken;
 }
 
+/* Readers have asked for `count` files when the forecast is taken up. */
+static void take_up(struct forecast *forecast, struct loader *loader, unsigned count)
+{
+	uint32_t seen[512], reader;
+
+	for (unsigned i = 0; i < count; i++)
+		assert_true(loader_next(loader, &reader, &seen[i]));
+	forecast_start(forecast, seen, count);
+}
+
 static int setup(void **state)
 {
 	uint32_t random = 1;
@@ -88,14 +98,12 @@ TEST(workers_with_batches_are_followed)
 		for (unsigned b = 0; b < 7; b++)
 			for (uint32_t mixed = 0; mixed < 3; mixed++) {
 				struct forecast *forecast = forecast_of(order, N);
-				uint32_t seen[256], reader, file, missed = 0, given_up = 0;
+				uint32_t reader, file, missed = 0, given_up = 0;
 				struct loader loader;
 
 				loader_init(&loader, order, N, workers[w], batches[b]);
 				loader.random = mixed;
-				for (unsigned i = 0; i < 256; i++)
-					assert_true(loader_next(&loader, &reader, &seen[i]));
-				forecast_start(forecast, seen, 256);
+				take_up(forecast, &loader, 256);
 				while (loader_next(&loader, &reader, &file)) {
 					given_up += !forecast_foresees(forecast, file);
 					missed += !forecast_saw(forecast, file);
@@ -111,14 +119,11 @@ TEST(workers_with_batches_are_followed)
 /* Four workers in their first batches: the next of each comes before the one after it. */
 TEST_OF(forecast, what_comes_is_told_for_all_workers_side_by_side)
 {
-	uint32_t seen[40], reader;
 	const struct taken *next;
 	struct loader loader;
 
 	loader_init(&loader, order, N, 4, 32);
-	for (unsigned i = 0; i < 40; i++)
-		loader_next(&loader, &reader, &seen[i]);
-	forecast_start(forecast, seen, 40);
+	take_up(forecast, &loader, 40);
 	next = coming(forecast, 20);
 	for (unsigned i = 0; i < 20; i++)
 		assert_int_equal(next->files[i], order[i % 4 * 32 + 10 + i / 4]);
@@ -128,14 +133,12 @@ TEST_OF(forecast, what_comes_is_told_for_all_workers_side_by_side)
 TEST_OF(forecast, each_file_is_told_before_it_is_asked_for)
 {
 	static bool told[N + 10];
-	uint32_t seen[256], reader, file, missed = 0;
+	uint32_t reader, file, missed = 0;
 	struct loader loader;
 
 	loader_init(&loader, order, N, 8, 32);
 	loader.random = 7;
-	for (unsigned i = 0; i < 256; i++)
-		loader_next(&loader, &reader, &seen[i]);
-	forecast_start(forecast, seen, 256);
+	take_up(forecast, &loader, 256);
 	while (loader_next(&loader, &reader, &file)) {
 		const struct taken *next = coming(forecast, 256);
 
@@ -247,13 +250,11 @@ TEST(what_is_never_asked_for_is_passed_over)
 
 	for (unsigned w = 0; w < 3; w++) {
 		struct forecast *forecast = forecast_of(order, N);
-		uint32_t reader, file, random = 9, seen[256];
+		uint32_t reader, file, random = 9;
 		struct loader loader;
 
 		loader_init(&loader, order, N, workers[w], 32);
-		for (unsigned i = 0; i < 256; i++)
-			loader_next(&loader, &reader, &seen[i]);
-		forecast_start(forecast, seen, 256);
+		take_up(forecast, &loader, 256);
 		while (loader_next(&loader, &reader, &file)) {
 			if (draw_below(&random, 10) == 0)
 				continue;
@@ -297,13 +298,11 @@ TEST(what_came_before_it_was_taken_up_is_passed_over)
 
 TEST_OF(forecast, a_run_that_goes_on_in_the_middle_is_followed_from_there)
 {
-	uint32_t seen[100], reader, file;
+	uint32_t reader, file;
 	struct loader loader;
 
 	loader_init(&loader, order + 2000, N - 2000, 2, 16);
-	for (unsigned i = 0; i < 100; i++)
-		loader_next(&loader, &reader, &seen[i]);
-	forecast_start(forecast, seen, 100);
+	take_up(forecast, &loader, 100);
 	assert_in_range(forecast_position(forecast), 2100 - 2 * 3, 2100); /* batches just begun */
 	while (loader_next(&loader, &reader, &file))
 		assert_true(forecast_saw(forecast, file));
@@ -341,13 +340,11 @@ TEST_OF(forecast, noise_among_what_was_seen_does_not_count)
 
 TEST_OF(forecast, an_epoch_that_drops_its_last_batch_ends)
 {
-	uint32_t reader, file, seen[512];
+	uint32_t reader, file;
 	struct loader loader;
 
 	loader_init(&loader, order, N / 256 * 256, 4, 256);
-	for (unsigned i = 0; i < 512; i++)
-		loader_next(&loader, &reader, &seen[i]);
-	forecast_start(forecast, seen, 512);
+	take_up(forecast, &loader, 512);
 	while (loader_next(&loader, &reader, &file))
 		forecast_saw(forecast, file);
 	assert_true(forecast_ended(forecast));

@@ -770,21 +770,6 @@ TEST_WITH(disk, s, what_fails_is_read_twice_and_no_more)
 
 TEST_AGAIN(ssd, what_fails_is_read_twice_and_no_more);
 
-TEST_WITH(photos, s, a_pool_that_loses_everything_ends_too)
-{
-	struct plan_run run;
-	uint32_t i = 0;
-
-	follow(s, order, PHOTOS);
-	while (next_run(s, &run) || i < 1000) {
-		memset(s->world->pooled, 0, sizeof(s->world->pooled));
-		s->held = 0;
-		demand(s, order[i++]);
-	}
-	for (uint32_t e = 0; e < PHOTOS; e++)
-		assert_true(s->world->planned[e] <= 2);
-}
-
 /* What was read ahead and left the pool is read again before its readers come. */
 STORY(what_was_evicted_is_read_again,
       "ssd; follow; read; evict 1000-2000; use 0-1000; there 1000-2000 = 1000")

@@ -289,15 +289,8 @@ DO(sweep)
 
 /* Of N extents let x N be asked for, and u N neither asked for nor read ahead. A demand misses
  * with probability m = u / (1 - x); u falls by the misses and by the sweep: du/dx = -m - r. So
- * dm/dx = -r / (1 - x), and m = 1 - r ln(1 / (1 - x)) until it is 0 at x = 1 - exp(-1 / r). */
-static double hits_at(double ratio, double x)
-{
-	double hits = -ratio * log(1 - x);
-
-	return hits < 1 ? hits : 1;
-}
-
-/* The integral of the above over the epoch. */
+ * dm/dx = -r / (1 - x), and m = 1 - r ln(1 / (1 - x)) until it is 0 at x = 1 - exp(-1 / r): this is
+ * the integral of 1 - m. */
 static double hits_of_epoch(double ratio)
 {
 	return ratio * (1 - exp(-1 / ratio));
@@ -314,22 +307,6 @@ TEST(a_shuffled_epoch_reads_each_file_once_and_hits_what_theory_says)
 		shuffle_over(sim, 0, PHOTOS);
 		assert_all_was_read_once(sim);
 		assert_near((double)sim->world->hits / PHOTOS, hits_of_epoch(ratios[i]), 0.02);
-	}
-}
-
-TEST_WITH(photos, sim, the_share_of_hits_grows_through_the_epoch)
-{
-	enum { PARTS = 10, PART = PHOTOS / PARTS };
-	const uint32_t *order = shuffled(PHOTOS);
-
-	sim->ratio = 0.5;
-	for (uint32_t part = 0; part < PARTS; part++) {
-		uint64_t before = sim->world->hits;
-
-		for (uint32_t i = part * PART; i < (part + 1) * PART; i++)
-			demand(sim, order[i]);
-		assert_near((double)(sim->world->hits - before) / PART,
-			    hits_at(0.5, (part + 0.5) / PARTS), 0.05);
 	}
 }
 
@@ -392,22 +369,6 @@ TEST(looking_at_a_few_files_costs_a_bounded_amount)
 	assert_true(w->bytes > 0);
 	assert_true(w->bytes < 500 * MIB);
 	assert_true(w->bytes < total_bytes(w) / 10);
-}
-
-TEST(who_goes_on_asking_has_more_read)
-{
-	struct sim *sim = sim_of(photos(MOST));
-	const uint32_t *order = shuffled(MOST);
-	struct world *w = sim->world;
-	uint64_t before;
-
-	for (uint32_t i = 0; i < 100; i++)
-		demand(sim, order[i]);
-	before = w->bytes;
-	for (uint32_t i = 100; i < 200; i++)
-		demand(sim, order[i]);
-	assert_true(w->bytes > before * 3 / 2);
-	assert_true(w->bytes < before * 5 / 2);
 }
 
 /* --- where ----------------------------------------------------------------------------------- */

@@ -135,20 +135,6 @@ TEST_OF(order, pin_loses_one_hit_in_an_epoch_at_most)
 	}
 }
 
-TEST_OF(order, a_loop_one_too_long_for_lru_is_no_trouble_for_pin)
-{
-	struct pool *pool = pool_of(POLICY_LRU, EXTENTS - 1);
-
-	for (int epoch = 0; epoch < EPOCHS; epoch++)
-		assert_int_equal(use_all(pool, order), 0);
-	pool_free(pool);
-	pool = pool_of(POLICY_PIN, EXTENTS - 1);
-	use_all(pool, order);
-	for (int epoch = 1; epoch < EPOCHS; epoch++)
-		assert_in_range(use_all(pool, order), EXTENTS - 2, EXTENTS - 1);
-	pool_free(pool);
-}
-
 /* Wherever in an epoch the windows of the rule begin, and however long the epochs are. */
 TEST_OF(order, shuffled_epochs_of_any_length_keep_pin)
 {

@@ -1,10 +1,10 @@
 /* Tests that are traces: words and their numbers, one after the other, which the test's own loop
  * obeys.
  *
- *	struct trace trace = trace_begin("keep 0..3 4; used 16");
+ *	struct trace trace = trace_begin("read 0 4; reads 1");
  *
  *	while (trace_next(&trace))
- *		if (trace_is(&trace, "keep"))
+ *		if (trace_is(&trace, "read"))
  *			...
  *
  * What is not as a trace says fails with the place in it. */
@@ -72,23 +72,6 @@ static inline uint64_t trace_sum(struct trace *trace, uint64_t unit)
 static inline uint64_t trace_number(struct trace *trace)
 {
 	return trace_sum(trace, 1);
-}
-
-struct trace_range {
-	uint64_t first, last;
-};
-
-/* "3", or "3..7". */
-static inline struct trace_range trace_range(struct trace *trace)
-{
-	struct trace_range range;
-	const char *dots;
-
-	range.first = range.last = trace_number(trace);
-	dots = strstr(trace->word, "..");
-	if (dots)
-		range.last = strtoull(dots + 2, NULL, 10);
-	return range;
 }
 
 /* Whether the verb goes on. */

@@ -276,21 +276,6 @@ TEST_OF(w, the_longest_run_is_one_read)
 /* --- what is not read -------------------------------------------------------------------------
  */
 
-TEST_OF(w, only_the_bad_extent_of_a_run_fails)
-{
-	const uint64_t all[] = {0, 1, 2, 3, 4};
-
-	lay_even(w, 5, 10000);
-	w->bad[2] = true;
-	open_cache(w, BUFFERED);
-	request_read(w->cache, fill_of(w, all, 5));
-	assert_failed(w, 2, -EBADMSG);
-	for (unsigned i = 0; i < 5; i++)
-		if (i != 2)
-			assert_holds(w, i);
-	assert_int_equal(w->reader->reads, 1);
-}
-
 /* As of a reader that keeps a copy, in which the third extent is damaged. */
 static struct world *copy_of;
 static uint64_t said_bad, said_len;
@@ -361,19 +346,6 @@ TEST_OF(w, the_end_of_the_file_is_no_reason_to_read_buffered)
 	request_read(w->cache, fill_of(w, &last, 1));
 	assert_failed(w, last, -ENODATA);
 	assert_true(stats_of(w).direct);
-}
-
-TEST_OF(w, a_source_that_changed_is_not_even_read)
-{
-	const uint64_t all[] = {0, 1};
-
-	lay_even(w, 2, 10000);
-	w->stale = true;
-	open_cache(w, BUFFERED);
-	request_read(w->cache, fill_of(w, all, 2));
-	assert_failed(w, 0, -ESTALE);
-	assert_failed(w, 1, -ESTALE);
-	assert_int_equal(w->reader->reads, 0);
 }
 
 TEST_OF(w, what_is_read_ahead_is_left_when_the_cache_stops)

@@ -1,7 +1,7 @@
 /* What the kernel keeps in place of the pool: cache/residency.h. A kernel that keeps what was used
  * last, as far as it has room, is played by the simplest that does so. */
 #include "cache/residency.h"
-#include "tests/unit/test.h"
+#include "tests/unit/story.h"
 #include <stdlib.h>
 
 #define FILES  4000
@@ -18,8 +18,11 @@ struct world {
 	uint64_t clock, used[FILES]; /* when; 0: it does not have it */
 };
 
+static struct world *the_world;
+
 static void setup(struct world *w)
 {
+	the_world = w;
 	w->room = FILES;
 	assert_int_equal(residency_new(FILES, ROOM * PAGES, PAGE, &w->residency), 0);
 	srandom(1);
@@ -96,6 +99,28 @@ static uint64_t files_in_share(const struct world *w)
 
 FIXTURE(w, struct world, setup, teardown);
 
+/* In stories: files that the kernel has room for; it forgets some; epochs, and what the kernel had
+ * in the last. */
+static unsigned found;
+
+DOES(room, the_world->room = (unsigned)n[0])
+GET(hits, found)
+GET(share, files_in_share(the_world))
+
+DO(epochs)
+{
+	for (uint64_t i = 0; i < n[0]; i++)
+		found = epoch(the_world);
+}
+
+DO(forget)
+{
+	for (uint64_t file = n[0]; file < n[1]; file += n[2] ? n[2] : 1)
+		forget(the_world, (unsigned)file);
+}
+
+#define ALL_BUT_PROBES "hits >= 1992; hits <= 2000; "
+
 TEST_OF(w, what_came_first_stays)
 {
 	unsigned missing = 0;
@@ -110,61 +135,29 @@ TEST_OF(w, what_came_first_stays)
 	assert_true(missing <= 2 * PROBES);
 }
 
-TEST_OF(w, every_epoch_finds_all_of_the_share_but_the_probes)
-{
-	assert_int_equal(epoch(w), 0);
-	for (unsigned i = 0; i < 3; i++)
-		assert_in_range(epoch(w), ROOM - PROBES, ROOM);
-}
+STORY_OF(w, every_epoch_finds_all_of_the_share_but_the_probes,
+	 "epochs 1; hits = 0; epochs 1; " ALL_BUT_PROBES "epochs 1; " ALL_BUT_PROBES
+	 "epochs 1; " ALL_BUT_PROBES)
 
 /* Left alone, such a kernel with room for f = 1/4 would find f + (1 - f) ln (1 - f): 1 in 30. */
-TEST_OF(w, the_share_of_a_kernel_with_less_room_is_what_it_can_keep)
-{
-	w->room = ROOM / 2;
-	for (unsigned i = 0; i < 3; i++)
-		epoch(w);
-	for (unsigned i = 0; i < 5; i++) {
-		unsigned hits = epoch(w);
+STORY_OF(w, the_share_of_a_kernel_with_less_room_is_what_it_can_keep,
+	 "room 1000; epochs 3; epochs 1; hits >= 900; hits <= 1000; share <= 1100; epochs 1; "
+	 "hits >= 900; hits <= 1000; share <= 1100; epochs 3; hits >= 900; hits <= 1000; "
+	 "share <= 1100")
 
-		assert_true(hits >= w->room * 9 / 10 && hits <= w->room);
-		assert_true(files_in_share(w) <= w->room * 11 / 10);
-	}
-}
+STORY_OF(w, after_a_moment_of_need_the_share_comes_back, /* the first epoch finds out */
+	 "epochs 1; forget 0-4000; epochs 1; share < 500; epochs 5; hits >= 1800")
 
-TEST_OF(w, after_a_moment_of_need_the_share_comes_back)
-{
-	epoch(w);
-	for (unsigned file = 0; file < FILES; file++)
-		forget(w, file);
-	epoch(w); /* finds out */
-	assert_true(files_in_share(w) < ROOM / 4);
-	for (unsigned i = 0; i < 4; i++)
-		epoch(w);
-	assert_true(epoch(w) >= ROOM * 9 / 10);
-}
+STORY_OF(w, a_stray_loss_costs_as_much,
+	 "epochs 1; forget 0-4000 100; epochs 1; share >= 1960; epochs 1; hits >= 1960")
 
-TEST_OF(w, a_stray_loss_costs_as_much)
-{
-	epoch(w);
-	for (unsigned file = 0; file < FILES; file += 100)
-		forget(w, file);
-	epoch(w);
-	assert_true(files_in_share(w) >= ROOM - FILES / 100);
-	assert_true(epoch(w) >= ROOM - FILES / 100);
-}
-
-/* A job ends; the next one reads other files, of which the kernel is to keep some as well. */
 /* A probe that is used early in one epoch and late in the next is asked for as well. */
 TEST_OF(w, a_share_that_is_in_use_stays_whatever_the_kernel_drops)
 {
-	for (unsigned i = 0; i < 20; i++) {
-		epoch(w);
-		for (unsigned file = 0; i < 10 && file < FILES; file++)
-			forget(w, file);
-		if (i > 0 && i < 10)
-			assert_true(files_in_share(w) < ROOM / 2);
-	}
-	assert_in_range(epoch(w), ROOM - PROBES, ROOM);
+	story_play("epochs 1; forget 0-4000");
+	for (unsigned i = 1; i < 10; i++)
+		story_play("epochs 1; forget 0-4000; share < 1000");
+	story_play("epochs 10; epochs 1; " ALL_BUT_PROBES);
 }
 
 TEST_OF(w, a_share_that_nobody_asks_for_begins_anew)

@@ -46,7 +46,7 @@ static struct span span_of(const struct pool_extent *extent)
 /* Bytes of the extent's memory that the read for the one before brings. */
 static uint32_t overlap(const struct span *before, const struct span *span)
 {
-	return (uint32_t)sub_sat(min(before->end, span->end), span->begin);
+	return (uint32_t)sub_sat(before->end, span->begin);
 }
 
 /* The memory for extents first..end as one read. Returns the number of pieces. */
@@ -105,17 +105,15 @@ static int read_span(struct cache *cache, const struct fill *fill, unsigned firs
 	return r;
 }
 
-static uint64_t fill_bytes(const struct fill *fill)
-{
-	return span_of(fill->extents[fill->count - 1]).end - span_of(fill->extents[0]).begin;
-}
-
 /* It was read. */
 static void tell_learner(struct cache *cache, const struct fill *fill)
 {
+	uint64_t begin = span_of(fill->extents[0]).begin;
+	uint64_t end = span_of(fill->extents[fill->count - 1]).end;
+
 	SCOPE_LOCK(&cache->lock);
 	learner_read(&cache->ahead.learner,
-		     &(struct learner_read){.bytes = fill_bytes(fill),
+		     &(struct learner_read){.bytes = end - begin,
 					    .begin = fill->begin,
 					    .end = fill->end,
 					    .ahead = fill->ahead,
@@ -140,18 +138,6 @@ static int check(struct cache *cache, const struct pool_extent *extent)
 	int pieces = pool_iov(cache->pool, extent, 0, extent->is.size, iov);
 
 	return cache->source.ops->check(cache->source.context, extent->is.number, iov, pieces);
-}
-
-/* A copy of the file may be damaged: what does not fit is read once more, from elsewhere. */
-static int check_or_repeat(struct cache *cache, const struct fill *fill, unsigned i)
-{
-	struct span span = span_of(fill->extents[i]);
-	int r = check(cache, fill->extents[i]);
-
-	if (r != -EBADMSG || !reader_bad(cache->reader, span.begin, span.end - span.begin))
-		return r;
-	r = read_span(cache, fill, i, i + 1, reader_read);
-	return r < 0 ? r : check(cache, fill->extents[i]);
 }
 
 /* Whether the fill should be read at all. May wait for storage. */
@@ -180,9 +166,16 @@ bool fill_read_now(struct cache *cache, struct fill *fill)
 
 int fill_check(struct cache *cache, const struct fill *fill, unsigned i)
 {
+	struct span span = span_of(fill->extents[i]);
 	int r = fill->one_by_one ? read_span(cache, fill, i, i + 1, reader_read) : fill->error;
 
-	return r ? r : check_or_repeat(cache, fill, i);
+	if (r)
+		return r;
+	r = check(cache, fill->extents[i]);
+	if (r != -EBADMSG || !reader_bad(cache->reader, span.begin, span.end - span.begin))
+		return r;
+	r = read_span(cache, fill, i, i + 1, reader_read);
+	return r < 0 ? r : check(cache, fill->extents[i]);
 }
 
 /* --- remote storage -------------------------------------------------------------------------- */

@@ -559,34 +559,6 @@ TEST_WITH(ssd, s, readers_may_leave_out_a_tenth)
 	assert_nothing_planned_twice(s->world);
 }
 
-/* An object store: a request takes 30 ms, and any number may be under way, up to 400 here. Files
- * come at the rate of the link while the planner keeps enough of them under way, and as far ahead
- * of the readers as their pace. */
-TEST_WITH(photos, s, an_object_store_has_hundreds_of_ranges_under_way)
-{
-	enum { PARALLEL = 400 };
-	uint32_t asked = 0, most = 0;
-	struct plan_run run;
-
-	s->world->budget.run = 8 * MIB;
-	s->world->budget.gap = 32 * KIB;
-	s->world->budget.pace = 64 * MIB;
-	follow(s, order, PHOTOS);
-	while (asked < PHOTOS / 2) { /* each turn is 30 ms: all that is under way arrives */
-		uint32_t ranges = 0;
-
-		while (ranges < PARALLEL && next_run(s, &run))
-			ranges++;
-		most = ranges > most ? ranges : most;
-		for (uint32_t i = 0; i < 300; i++)
-			demand(s, order[asked++]);
-		assert_true(s->held <= 68 * MIB);
-	}
-	assert_int_equal(s->world->hits, s->world->demands);
-	assert_int_equal(most, PARALLEL);
-	assert_nothing_planned_twice(s->world);
-}
-
 /* --- seek-bound -------------------------------------------------------- */
 
 /* Two sweeps, since half of it fits; the windows that double cost a fraction of one. */
@@ -691,22 +663,6 @@ STORY(what_is_there_now_may_be_gone_when_it_comes,
       "ssd; pace 20M; follow; have 1000-2000; expect 0-500; evict 1000-2000; expect 500-2000; "
       "hits = 2000")
 
-TEST_WITH(disk, s, what_was_asked_for_meanwhile_is_left_out)
-{
-	struct plan_run run;
-
-	follow(s, order, PHOTOS);
-	while (s->world->bytes < 200 * MIB)
-		assert_true(next_run(s, &run));
-	s->memory = s->held; /* no other window begins */
-	for (uint32_t i = 1000; i < 3000; i++)
-		demand(s, order[i]);
-	s->memory = NO_END;
-	for (unsigned i = 0; i < 200 && next_run(s, &run); i++)
-		for (unsigned j = 0; j < run.count; j++)
-			assert_false(s->world->asked[run.extents[j]]);
-}
-
 /* Many workers begin batches at once, farther on than the forecast expects. */
 TEST(what_was_asked_for_unforeseen_is_not_read)
 {
@@ -800,26 +756,15 @@ TEST_WITH(disk, s, a_file_is_read_with_all_of_its_extents)
 	for (uint32_t i = 0; i < 1000; i++)
 		files[i] = 16 * i; /* every other file */
 	follow(s, files, 1000);
+	assert_true(plan_order_has(&s->order, 48));
+	assert_true(plan_order_has(&s->order, 55)); /* any extent of it */
+	assert_false(plan_order_has(&s->order, 56));
 	read_all(s);
 	for (uint64_t e = 0; e < 16000; e++)
 		assert_int_equal(w->planned[e], e / 8 % 2 == 0);
 }
 
 TEST_AGAIN(ssd, a_file_is_read_with_all_of_its_extents);
-
-TEST(any_extent_of_a_file_belongs_to_the_forecast)
-{
-	struct world *w = photos(800);
-	const uint32_t files[] = {16, 48};
-	struct sim *s;
-
-	w->view.resolve = resolve_eight;
-	s = sim_of(w);
-	follow(s, files, 2);
-	assert_true(plan_order_has(&s->order, 16));
-	assert_true(plan_order_has(&s->order, 55));
-	assert_false(plan_order_has(&s->order, 56));
-}
 
 /* --- several forecasts ----------------------------------------------------------------------- */
 

@@ -226,19 +226,6 @@ STORY(a_scan_of_what_the_kernel_let_go_is_read_ahead_of_again,
 
 /* --- many readers --------------------------------------------------------------------------- */
 
-TEST(four_scans_at_once_are_told_apart)
-{
-	struct world *w = watched(photos(20000));
-
-	for (uint64_t e = 0; e < 1000; e++)
-		for (uint64_t scan_at = 0; scan_at < 4; scan_at++)
-			demand(w, scan_at * 5000 + e);
-	assert_nothing_planned_twice(w);
-	assert_true(w->hits >= 4 * 990);
-	assert_true(w->bytes / w->runs > w->budget.run * 17 / 20);
-	assert_true(wasted(w) <= 4 * (READAHEAD / 2 + 2 * MIB));
-}
-
 /* Among demands of a shuffled order, no more than the streams there are between two steps. */
 TEST(a_scan_among_shuffled_readers_goes_on)
 {
@@ -309,28 +296,6 @@ TEST(unshuffled_loaders_are_read_ahead_of)
 	assert_workers_are_served(2, 32);
 	assert_workers_are_served(8, 32);
 	assert_workers_are_served(32, 64);
-}
-
-static unsigned streams_followed(void)
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < PLAN_STREAMS; i++)
-		count += scan_plan.streams[i].next != UINT64_MAX;
-	return count;
-}
-
-TEST(one_that_falls_behind_is_no_scan_of_its_own)
-{
-	struct world *w = watched(photos(1000));
-
-	scan(w, 0, 30);
-	for (uint64_t e = 30; e < 1000; e++) {
-		demand(w, e);
-		demand(w, e - 25);
-	}
-	assert_int_equal(streams_followed(), 1);
-	assert_nothing_planned_twice(w);
 }
 
 /* Threads that take the next file each overtake one another by a few. */

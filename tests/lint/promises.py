@@ -15,7 +15,8 @@ def is_there(name):
     file, _, test = name.partition("::")
     folder = "nfs" if file == "test_nfs" else "mount"
     path = source.ROOT / (file if "/" in file else f"tests/{folder}/{file}.py")
-    pattern = rf"^(def |static void |TEST(?:_OF|_WITH)?\((?:\w+, )*){re.escape(test)}[()]"
+    pattern = (r"^(def |static void |(?:TEST|STORY)(?:_OF|_WITH)?\((?:\w+, )*)"
+               rf"{re.escape(test)}[(),]")
     return path.exists() and (not test or re.search(pattern, path.read_text(), re.MULTILINE))
 
 

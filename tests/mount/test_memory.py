@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import trees
-from foldfs import MIB, PATIENCE, is_root, libc, run, wait_until
+from foldfs import MIB, is_root, libc, run, wait_until
 from formats import parquet
 
 pytestmark = pytest.mark.alone

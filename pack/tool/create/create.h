@@ -31,21 +31,21 @@
 /* Which of several packs of one folder a run makes. */
 struct create_slice {
 	struct slices *slices;	   /* NULL: all of SOURCE goes into one pack */
-	bool owned;		   /* this run frees them */
 	uint32_t number;	   /* of the slice that is packed */
 	uint64_t later;		   /* bytes of files that later packs get */
 	struct handover *handover; /* of all packs of the run; NULL: they stay */
 	struct buf scanned;	   /* lines of the bad list, from the scan before the first pack */
 };
 
-/* A run, which makes one pack. */
+/* A run. */
 struct create {
 	struct create_options options;
 	struct create_source source;
-	struct report report;
-	struct since *since; /* NULL: the pack is no delta */
-	struct places places;
+	struct since *since;	   /* NULL: the pack is no delta */
+	struct photo_names photos; /* places.h */
 	struct create_slice slice;
+	/* Of one pack: */
+	struct report report;
 	struct scan_watch watch;
 	struct import *import;
 	struct builder *builder;
@@ -98,6 +98,9 @@ int create_log_finished(struct create *create);
 
 /* Points its parts at each other, once it is at its place. `pack` is the name of the future one. */
 void create_begin(struct create *create, const char *pack);
+/* Releases what belongs to one pack. Another one may begin. */
+void create_end(struct create *create);
+/* And all the rest. */
 void create_release(struct create *create);
 /* Before anything but a folder is read, which may take hours and, of a pipe, cannot be done again:
  * refuses what will be no place for the pack. Prints why. An exit status. */

@@ -92,8 +92,8 @@ int create_look_ahead(struct create *create, const struct builder *entries)
 	int r = name_patterns(create, entries);
 
 	if (r == 0)
-		r = places_begin(&create->places, &create->options, entries);
+		r = places_begin(&create->photos, &create->options, entries);
 	if (r < 0 || create->source.dataset)
 		return r;
-	return places_look_ahead(&create->places, &create->report, create->source.root, entries);
+	return places_look_ahead(&create->photos, &create->report, create->source.root, entries);
 }

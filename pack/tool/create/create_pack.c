@@ -24,17 +24,27 @@ void create_begin(struct create *create, const char *pack)
 	create->watch = report_watch(&create->report);
 }
 
-void create_release(struct create *create)
+void create_end(struct create *create)
 {
 	report_release(&create->report);
 	import_free(create->import);
-	if (create->slice.owned)
-		slices_free(create->slice.slices);
-	buf_release(&create->slice.scanned);
 	number_table_release(&create->stored);
-	places_release(&create->places);
 	builder_free(create->builder);
 	labels_release(&create->labels);
+	create->slice.scanned.len = 0;
+	*create = (struct create){.options = create->options,
+				  .source = create->source,
+				  .since = create->since,
+				  .photos = create->photos,
+				  .slice = create->slice};
+}
+
+void create_release(struct create *create)
+{
+	create_end(create);
+	slices_free(create->slice.slices);
+	buf_release(&create->slice.scanned);
+	photo_names_release(&create->photos);
 	since_free(create->since);
 	create_source_release(&create->source);
 }
@@ -254,8 +264,7 @@ static bool leave_create(struct create *create)
 {
 	bool kept = !create->vain && say_kept(create, "--resume continues after");
 
-	create_release(create);
-	*create = (struct create){.source.root = -1};
+	create_end(create);
 	return kept;
 }
 

@@ -27,7 +27,6 @@ static int cut_folder(struct create *create)
 	create->report.held = &create->slice.scanned;
 	r = slices_new(&params.scan, params.order, &cut, &create->slice.slices, &err);
 	create->report.held = NULL;
-	create->slice.owned = r == 0;
 	progress_clear(&create->report.progress);
 	if (r < 0)
 		return err.text[0] ? create_fail(create, r, &err) : r;
@@ -45,13 +44,12 @@ static int add_name(struct buf *names, const char *path, uint32_t slice, uint32_
 			count, path + before, '\0');
 }
 
-/* Sets up `one` for a slice, with `names` of its own for the pack and for the list of bad inputs.
- * The first slice also gets the lines of the scan. */
-static int begin_slice(struct create *create, uint32_t slice, struct create *one, struct buf *names)
+/* Begins a slice, with `names` of its own for the pack and for the list of bad inputs. */
+static int begin_slice(struct create *create, uint32_t slice, struct buf *names)
 {
-	const struct create_cut *cut = &create->options.cut;
-	const struct slices *slices = create->slice.slices;
 	const char *bad_list = create->options.bad_list;
+	struct create_cut *cut = &create->options.cut;
+	const struct slices *slices = create->slice.slices;
 	uint32_t count = slices_count(slices), later = cut->many ? 0 : count;
 	struct shard shard = slices_shard(slices, slice);
 	int r = add_name(names, create->report.pack, slice, count);
@@ -60,28 +58,18 @@ static int begin_slice(struct create *create, uint32_t slice, struct create *one
 		r = add_name(names, bad_list, slice, count);
 	if (r < 0)
 		return r;
-	*one = (struct create){.options = create->options,
-			       .source = {.names = create->source.names,
-					  .count = create->source.count,
-					  .root = fcntl(create->source.root, F_DUPFD_CLOEXEC, 0)},
-			       .places = {.images = create->places.images},
-			       .report = {.counts = create->report.counts},
-			       .slice = {.slices = create->slice.slices,
-					 .number = slice,
-					 .handover = create->slice.handover,
-					 .scanned = create->slice.scanned}};
-	create->slice.scanned = BUF_INIT;
-	create->report.counts = (struct create_counts){0};
+	create->slice.number = slice;
+	create->slice.later = 0;
 	/* Where packs are handed over, the one before gives its room back. */
 	if (cut->done)
 		later = slice == 0 && count > 1 ? 2 : 0;
 	for (uint32_t i = slice + 1; i < later; i++)
-		one->slice.later += slices_bytes(slices, i);
-	create_begin(one, names->data);
+		create->slice.later += slices_bytes(slices, i);
+	create_begin(create, names->data);
 	if (bad_list)
-		one->options.bad_list = names->data + strlen(names->data) + 1;
-	shard_write(&shard, one->options.cut.text);
-	return one->source.root < 0 ? -errno : 0;
+		create->options.bad_list = names->data + strlen(names->data) + 1;
+	shard_write(&shard, cut->text);
+	return 0;
 }
 
 static bool is_done(int status)
@@ -93,16 +81,18 @@ static bool is_done(int status)
  * not; or -errno. *ret is the exit status of a pack. */
 static int pack_slice(struct create *create, uint32_t slice, int *ret)
 {
+	const char *pack = create->report.pack, *bad_list = create->options.bad_list;
 	struct handover *handover = create->slice.handover;
 	SCOPE(buf_release) struct buf names = BUF_INIT;
-	SCOPE(create_release) struct create one = {.source.root = -1};
-	int r = begin_slice(create, slice, &one, &names);
+	int r = begin_slice(create, slice, &names);
 
-	if (r < 0)
+	if (r == 0)
+		*ret = create_pack(create);
+	create_end(create);
+	create->options.bad_list = bad_list;
+	create_begin(create, pack);
+	if (r < 0 || !handover || !is_done(*ret))
 		return r;
-	*ret = create_pack(&one);
-	if (!handover || !is_done(*ret))
-		return 0;
 	r = handover_await(handover);
 	return r < 0 ? r : handover_begin(handover, names.data);
 }

@@ -293,8 +293,8 @@ static void read_and_shape(void *context, unsigned worker, void *pointer)
 		pipeline_charge(run->pipeline, worker, decoded);
 	if (!item->file.error)
 		shape_item(run->shape, item);
-	if (create->places.images && item->image.kind == IMAGE_UNKNOWN && !item->file.error)
-		item->file.error = places_look(&create->places, create->import, item);
+	if (create->photos.count && item->image.kind == IMAGE_UNKNOWN && !item->file.error)
+		item->file.error = places_look(&create->photos, create->import, item);
 	if (is_deduped(create, item))
 		item->hash = entry_table_hash(item->file.bytes.data, item->file.bytes.len);
 	since_sum(create->since, item);
@@ -462,8 +462,8 @@ static int store_item(struct create *create, struct create_item *item)
 		return create_fail(create, err_set(&err, -ECHILD, "%s", item->left), &err);
 	if (item->file.error)
 		return give_up(create, item);
-	r = create->places.images && item_is_large(&item->file)
-		    ? places_look(&create->places, create->import, item)
+	r = create->photos.count && item_is_large(&item->file)
+		    ? places_look(&create->photos, create->import, item)
 		    : 0;
 	if (r == 0 && item->annotations.places)
 		r = places_refuse(&create->report, item->file.path.data, &item->annotations, 0);

@@ -14,11 +14,6 @@
 #define AHEAD_FILE (64 * MIB) /* of one */
 #define AHEAD_ALL  (256 * MIB)
 
-void places_release(struct places *places)
-{
-	photo_names_release(&places->own);
-}
-
 int places_refuse(struct report *report, const char *path, const struct annotations *found,
 		  uint64_t others)
 {
@@ -35,7 +30,7 @@ int places_refuse(struct report *report, const char *path, const struct annotati
 
 /* --- names of images -------------------------------------------------------------------------- */
 
-int places_begin(struct places *places, const struct create_options *options,
+int places_begin(struct photo_names *images, const struct create_options *options,
 		 const struct builder *entries)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
@@ -45,7 +40,6 @@ int places_begin(struct places *places, const struct create_options *options,
 
 	if (options->anyway || (!options->resize && !options->max_side))
 		return 0;
-	photo_names_release(&places->own);
 	for (uint32_t id = 1; r == 0 && id < builder_entries(entries); id++) {
 		if (builder_kind(entries, id) == FORMAT_DIRECTORY)
 			continue;
@@ -57,9 +51,8 @@ int places_begin(struct places *places, const struct create_options *options,
 		if (options->touch.count)
 			r = builder_path(entries, id, &path);
 		if (r == 0 && (!options->touch.count || create_may_touch(options, path.data)))
-			r = photo_names_add(&places->own, name);
+			r = photo_names_add(images, name);
 	}
-	places->images = places->own.count ? &places->own : NULL;
 	return r;
 }
 
@@ -75,11 +68,11 @@ static int feed_scan(void *scan, const void *data, size_t len)
 	return annotations_feed(scan, data, len);
 }
 
-int places_look(const struct places *places, struct import *import, struct create_item *item)
+int places_look(const struct photo_names *images, struct import *import, struct create_item *item)
 {
 	SCOPE(release_scan) struct annotations_scan *scan = NULL;
 	struct item *file = &item->file;
-	int r = annotations_begin(places->images, file->path.data, &scan);
+	int r = annotations_begin(images, file->path.data, &scan);
 
 	if (r == 0)
 		r = item_is_large(file) ? import_read_large(import, file, feed_scan, scan)
@@ -123,7 +116,7 @@ static bool is_other_file(const struct builder *entries, uint32_t id)
 	return !image_is_named(name, strlen(name));
 }
 
-int places_look_ahead(const struct places *places, struct report *report, int root,
+int places_look_ahead(const struct photo_names *images, struct report *report, int root,
 		      const struct builder *entries)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT, first = BUF_INIT;
@@ -134,7 +127,7 @@ int places_look_ahead(const struct places *places, struct report *report, int ro
 		O_RDONLY | O_NONBLOCK | O_CLOEXEC | (report->options->dereference ? 0 : O_NOFOLLOW);
 	int r = part ? 0 : -ENOMEM;
 
-	if (r < 0 || !places->images)
+	if (r < 0 || images->count == 0)
 		return r;
 	for (uint32_t id = 1; id < builder_entries(entries); id++)
 		others += is_other_file(entries, id);
@@ -145,7 +138,7 @@ int places_look_ahead(const struct places *places, struct report *report, int ro
 		if (r == 0) {
 			SCOPE_CLOSE int fd = openat(root, path.data, flags);
 
-			r = look_into(places->images, fd, path.data, part, &most, &found);
+			r = look_into(images, fd, path.data, part, &most, &found);
 		}
 		if (r == 1 && files++ == 0) {
 			all = found;

@@ -6,26 +6,19 @@
 #include "pack/tool/create/item.h"
 #include "pack/tool/create/report.h"
 
-struct places {
-	struct photo_names own;
-	const struct photo_names *images; /* that may be resized; NULL: nothing is looked for */
-};
-
-void places_release(struct places *places);
-
 /* Takes down the names of the images that may be resized, among the entries of the source: 0 or
- * -ENOMEM. Before that nothing is looked for. */
-int places_begin(struct places *places, const struct create_options *options,
+ * -ENOMEM. If there are none, nothing is looked for. */
+int places_begin(struct photo_names *images, const struct create_options *options,
 		 const struct builder *entries);
 
 /* Looks into some of the files of the folder that `root` is open on, so that hours of work need not
  * end in a refusal: 0, CREATE_REFUSED or -ENOMEM. */
-int places_look_ahead(const struct places *places, struct report *report, int root,
+int places_look_ahead(const struct photo_names *images, struct report *report, int root,
 		      const struct builder *entries);
 
 /* Looks into a file that has been read, in any thread, or into a large one, before it is stored:
  * sets item->annotations. 0, -EINTR or -ENOMEM. What cannot be read is not looked at. */
-int places_look(const struct places *places, struct import *import, struct create_item *item);
+int places_look(const struct photo_names *images, struct import *import, struct create_item *item);
 
 /* Prints that a file would no longer fit images. Returns CREATE_REFUSED. */
 int places_refuse(struct report *report, const char *path, const struct annotations *found,

@@ -2,7 +2,6 @@
 the pack in the end is, byte for byte, the one of a run that nobody disturbed."""
 
 import contextlib
-import fcntl
 import filecmp
 import json
 import os
@@ -17,9 +16,7 @@ import pytest
 
 import foldfs
 import limits
-import pictures
-from foldfs import (FOLDFS, FOLDPACK, MIB, PATIENCE, info, is_root, needs, run, small_filesystem,
-                    wait_until)
+from foldfs import (FOLDFS, FOLDPACK, MIB, PATIENCE, info, is_root, needs, run, small_filesystem)
 from trees import noise, write
 
 pytestmark = pytest.mark.plain
@@ -52,22 +49,11 @@ OPTIONS = ("--dedup", "--check=header", "--on-bad=skip", "-j3")
 
 
 @pytest.fixture(scope="module")
-def undisturbed(src, fast):
-    """The pack, and the seconds that it took."""
+def want(src, fast):
+    """The pack of a run that nobody disturbs."""
     pack = fast / "want.lmdb"
-    began = time.monotonic()
     run(FOLDPACK, "create", *OPTIONS, src, pack, status=4)
-    return pack, time.monotonic() - began
-
-
-@pytest.fixture
-def want(undisturbed):
-    return undisturbed[0]
-
-
-@pytest.fixture
-def seconds(undisturbed):
-    return undisturbed[1]
+    return pack
 
 
 @pytest.fixture
@@ -138,9 +124,13 @@ def kill_after(seconds, src, pack, *options):
 
 
 @foldfs.kills(2)
-def test_a_run_that_is_killed_at_any_moment_is_gone_on_with(src, pack, want, seconds, kills):
+def test_a_run_that_is_killed_at_any_moment_is_gone_on_with(src, pack, want, kills):
     """And killed again as it goes on, or not."""
     moments, done, behind = foldfs.chance(), 0, []
+    began = time.monotonic()
+    create(src, pack)
+    seconds = time.monotonic() - began
+    pack.unlink()
     while done < kills:
         for _ in range(moments.choice([1, 2])):
             done += kill_after(moments.uniform(0, 1.2) * seconds, src, pack)
@@ -214,36 +204,6 @@ def test_a_disk_without_room_for_one_batch_has_nothing_left(src, want, place):
         done = create(src, small / "x.lmdb", "--resume", status=1)
         assert "the disk is full: 40 MiB free" in done.err
         assert os.listdir(small) == []
-
-
-def processor_time(pid):
-    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
-
-
-@is_root
-def test_threads_that_still_read_when_the_disk_is_full_come_to_no_harm(place):
-    """They ask for the names of what comes next, until somebody stops them. The one who does that
-    is held up here while it says what is wrong."""
-    picture = pictures.jpeg(pictures.noise((1800, 1400)), quality=97)
-    count = 100 * MIB // len(picture)
-    for number in range(count):
-        write(place / f"src/{number}.jpg", picture)
-    reader, writer = os.pipe()
-    room = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
-    os.write(writer, b"x" * room)
-    with small_filesystem(place / "small", 40) as small, open(reader, "rb") as said:
-        process = subprocess.Popen([FOLDPACK, "create", "-qj1", "--check=decode", "--anyway",
-                                    place / "src", small / "x.lmdb"], stderr=writer)
-        os.close(writer)
-        with process:
-            wait_until(partial(small / "x.lmdb").exists)
-            wait_until(lambda: not partial(small / "x.lmdb").exists())
-            before = None
-            while (now := processor_time(process.pid)) != before:
-                before = now
-                time.sleep(0.3)
-            assert b"the disk is full" in said.read()
-        assert process.returncode == 1
 
 
 @is_root

@@ -412,13 +412,17 @@ TEST_OF(f, a_directory_or_symlink_is_never_replaced)
 	expect_names(f, "data.lmdb");
 }
 
-/* A descriptor that is closed twice may be somebody else's by then. */
-TEST_OF(f, what_was_discarded_is_closed_once)
+/* A descriptor that is closed twice may be somebody else's by then. Threads that still read when
+ * the disk is full ask for names. */
+TEST_OF(f, what_was_discarded_is_closed_once_and_has_names)
 {
+	SCOPE(buf_release) struct buf path = BUF_INIT;
 	int fds[16];
 
 	add_file(f, PACK_ROOT, "x", 100000);
 	builder_discard(f->builder);
+	assert_done(builder_path(f->builder, 1, &path));
+	assert_string_equal(path.data, "x");
 	for (int i = 0; i < 16; i++)
 		assert_true((fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0);
 	let_go(f);

@@ -8,6 +8,7 @@
  *	create_summary.c	labels, the end of a pack, the summary
  *	create_store.c		the way of a file: asked for, read, checked, shaped, stored
  *	create_look.c		an entry for each name; import/ looks through the source
+ *	create_failure.c	what failed, and what can be done
  *
  *	source			what SOURCE is
  *	since			what an older pack has of it
@@ -55,6 +56,12 @@ struct create {
 	uint64_t need;		    /* bytes that the pack will take, about; 0: not known */
 	bool vain; /* going on would fail again: SOURCE has changed, or a call is refused */
 };
+
+/* --- create_failure.c --- */
+
+/* Prints what failed and what can be done, after the path of the pack, unless that was printed.
+ * Returns CREATE_REPORTED, or `error` if it was one of these. */
+int create_fail(struct create *create, int error, const struct err *err);
 
 /* --- create_look.c --- */
 
@@ -107,10 +114,7 @@ void create_release(struct create *create);
 int create_check_target(struct create *create);
 /* Makes one pack, of all of SOURCE or of a slice. An exit status. */
 int create_pack(struct create *create);
-/* Prints what failed and what can be done, after the path of the pack, unless that was printed.
- * Returns CREATE_REPORTED, or `error` if it was one of these. */
-int create_fail(struct create *create, int error, const struct err *err);
-/* The same, with the exit status for it. */
+/* Prints a failure, and returns the exit status for it. */
 int create_failed(struct create *create, int error);
 /* Ends the process by the signal that came; `handover` is awaited first. */
 int create_interrupted(struct create *create);

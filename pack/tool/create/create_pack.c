@@ -2,7 +2,6 @@
  *
  *	SOURCE is looked through: an entry for each name -> files are stored, one after the other,
  *	each on its way through create_store.c -> the pack gets its name */
-#include "base/io.h"
 #include "base/log.h"
 #include "base/math.h"
 #include "base/scope.h"
@@ -49,52 +48,6 @@ void create_release(struct create *create)
 	create_source_release(&create->source);
 }
 
-/* --- what failed ------------------------------------------------------------------------------ */
-
-/* What the user can do about it, to end the sentence. */
-static const char *way_out(const struct create *create, int error)
-{
-	switch (error) {
-	case -EEXIST:
-		return target_replaceable(create->report.pack) ? "; --force replaces it" : "";
-	case -EINPROGRESS:
-		return "; --resume continues it, --force starts again";
-	case -EFBIG:
-		return create->source.dataset
-			       ? ": 'ulimit -f' or the filesystem allows no larger one"
-			       : ": 'ulimit -f' or the filesystem allows no larger one; "
-				 "--shard-size makes several";
-	case -ENOSPC: /* before there is a builder */
-	case -EDQUOT:
-		return "; make room, or choose another place for PACK";
-	case -ESTALE:
-	case -EPROTONOSUPPORT:
-		return "; --force without --resume starts again";
-	default:
-		return "";
-	}
-}
-
-/* A partial file that cannot be resumed is removed first, so that the message counts its space as
- * free. The builder stays: threads that read ahead still ask it for names. */
-static int fail_full(struct create *create)
-{
-	char free_text[SIZE_TEXT], need_text[SIZE_TEXT], need[2 * SIZE_TEXT] = "";
-	struct builder_kept kept = {0};
-	bool resumable = builder_kept(create->builder, &kept);
-
-	progress_clear(&create->report.progress);
-	if (!resumable)
-		builder_discard(create->builder);
-	if (create->need > kept.bytes)
-		snprintf(need, sizeof(need), ", about %s %sneeded",
-			 size_format(create->need - kept.bytes, need_text),
-			 resumable ? "more " : "");
-	return log_fail(CREATE_REPORTED, "%s: the disk is full: %s free%s; %s", create->report.pack,
-			size_format(target_free(create->report.pack), free_text), need,
-			resumable ? "make room" : "choose another place for PACK");
-}
-
 /* A warning before an hour of packing is better than a failure after it. What is in the pack
  * already needs no more room. CREATE_REPORTED if not even the bytes of the files fit, unless
  * options.anyway is set, as for a filesystem that compresses. */
@@ -125,18 +78,6 @@ static int check_space(struct create *create)
 		create->report.pack, need_text, free_text);
 }
 
-int create_fail(struct create *create, int error, const struct err *err)
-{
-	if (error == CREATE_REPORTED || error == CREATE_REFUSED || error == CREATE_DAMAGED)
-		return error;
-	if (error == -ENOSPC && create->builder)
-		return fail_full(create);
-	progress_clear(&create->report.progress);
-	create->vain |= error == -ESTALE || io_is_refused(error);
-	return log_fail(CREATE_REPORTED, "%s: %s%s", create->report.pack, err_text(err, error),
-			way_out(create, error));
-}
-
 /* Prints what an interrupted run left to go on with; false: nothing. */
 static bool say_kept(struct create *create, const char *words)
 {
@@ -150,8 +91,6 @@ static bool say_kept(struct create *create, const char *words)
 		   count_noun(kept.files, "file", files), size_format(kept.bytes, bytes));
 	return true;
 }
-
-/* --- a pack ----------------------------------------------------------------------------------- */
 
 /* Without options. */
 static struct builder_params builder_params_of(const struct create *create)

@@ -493,6 +493,7 @@ def test_random_changes(place, deltas):
             packs = [folded]
 
 
+@pytest.mark.plain
 @foldfs.kills(3)
 def test_a_delta_that_was_killed_is_resumed(place, kills):
     """The batches are of 64 MiB, so that there must be some to go on after."""

@@ -14,6 +14,8 @@ import pictures
 from foldfs import FOLDPACK, MIB, info, run
 from trees import noise, write
 
+pytestmark = pytest.mark.plain  # batches are large
+
 TEXT = noise("text", 3000)
 COUNTS = ("files", "bytes_in", "bytes_out", "skipped", "kept", "left", "masks", "deduped",
           "id")

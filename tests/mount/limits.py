@@ -1,17 +1,9 @@
 """What a shell limits (ulimit), for the preexec_fn of a child."""
 
-import ctypes
-import platform
 import resource
 import signal
-import sys
 
-import older_kernel
-from older_kernel import ALLOW, EQUAL, ERROR, LOAD, NUMBER, RETURN, instruction
-
-RT_SIGACTION = 13 if platform.machine() == "x86_64" else 134
-FIRST_ARGUMENT = 16 if sys.byteorder == "little" else 20  # its low half
-NO_NEW_PRIVS = 38  # sys/prctl.h
+import refusing
 
 
 def limit(what, most):
@@ -29,12 +21,9 @@ def file_size(most):
 
 def deadly_file_size(most):
     """A file that would grow beyond `most` ends the child by SIGXFSZ, in the midst of a write, as
-    a kill at that moment: what it asks the kernel about that signal has no effect."""
+    a kill at that moment: what it asks the kernel about that signal, or one whose number has all
+    of its bits, has no effect."""
     def set_limits():
         file_size(most)()
-        ctypes.CDLL(None).prctl(NO_NEW_PRIVS, 1, 0, 0, 0)
-        older_kernel.install(b"".join([
-            instruction(LOAD, NUMBER), instruction(EQUAL, RT_SIGACTION, 3),
-            instruction(LOAD, FIRST_ARGUMENT), instruction(EQUAL, signal.SIGXFSZ, 1),
-            instruction(RETURN, ERROR), instruction(RETURN, ALLOW)]))
+        refusing.refuse([], 0, [("rt_sigaction", signal.SIGXFSZ, 0)])()
     return set_limits

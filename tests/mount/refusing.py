@@ -17,7 +17,8 @@ CALLS = {"fchmod": (91, 52), "chmod": (90, None), "fchmodat": (268, 53), "utimen
          "rename": (82, None), "renameat": (264, 38), "renameat2": (316, 276), "fsync": (74, 82),
          "fdatasync": (75, 83), "link": (86, None), "linkat": (265, 37), "symlinkat": (266, 36),
          "flock": (73, 32), "fallocate": (285, 47), "ftruncate": (77, 46),
-         "open": (2, None), "openat": (257, 56), "pwrite64": (18, 68), "pwritev": (296, 70)}
+         "open": (2, None), "openat": (257, 56), "pwrite64": (18, 68), "pwritev": (296, 70),
+         "rt_sigaction": (13, 134)}
 
 RENAMES, SYNCS = ["rename", "renameat", "renameat2"], ["fsync", "fdatasync"]
 MODES, TIMES, LINKS = ["fchmod", "chmod", "fchmodat"], ["utimensat"], ["link", "linkat"]

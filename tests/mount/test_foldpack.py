@@ -18,6 +18,7 @@ import pytest
 
 import foldfs
 import gate
+import trees
 from foldfs import (BUILD, FOLDPACK, NOBODY, PHOTOS, as_user, has_photos, info, is_root, needs,
                     small_filesystem)
 from trees import content, state, write
@@ -907,11 +908,6 @@ def test_extract_restores_directories_that_nobody_may_write(src, pack, tmp_path)
     assert state(pack.parent / "again") == state(src)
 
 
-def modes_below(folder):
-    return {str(path.relative_to(folder)): oct(stat.S_IMODE(path.lstat().st_mode))
-            for path in sorted(folder.rglob("*"))}
-
-
 def test_what_is_extracted_is_as_private_as_the_umask_asks(src, pack, tmp_path):
     write(src / "d/e/file", b"x").chmod(0o666)
     write(src / "d/secret", b"x").chmod(0o604)
@@ -920,13 +916,13 @@ def test_what_is_extracted_is_as_private_as_the_umask_asks(src, pack, tmp_path):
     run("create", src, pack)
     run("extract", pack, tmp_path / "again", umask=0o077)
     assert stat.S_IMODE((tmp_path / "again").stat().st_mode) == 0o700
-    assert modes_below(tmp_path / "again") == {
-        "d": "0o700", "d/e": "0o700", "d/e/file": "0o600", "d/secret": "0o600"}
+    assert trees.modes(tmp_path / "again") == {
+        "d": "700", "d/e": "700", "d/e/file": "600", "d/secret": "600"}
     run("extract", pack, tmp_path / "parents", "d/e/file", umask=0o077)
-    assert modes_below(tmp_path / "parents") == {
-        "d": "0o700", "d/e": "0o700", "d/e/file": "0o600"}
+    assert trees.modes(tmp_path / "parents") == {
+        "d": "700", "d/e": "700", "d/e/file": "600"}
     run("extract", pack, tmp_path / "all", umask=0)
-    assert modes_below(tmp_path / "all") == modes_below(src)
+    assert trees.modes(tmp_path / "all") == trees.modes(src)
 
 
 def test_what_create_makes_is_as_private_as_the_umask_asks(src, tmp_path):
@@ -937,10 +933,10 @@ def test_what_create_makes_is_as_private_as_the_umask_asks(src, tmp_path):
         run("create", "-q", *words, "--check=header", "--on-bad=keep", f"--bad-list={out}/bad",
             src, out / "p.lmdb", umask=0o027)
     run("report", "-o", out / "page.html", out / "p-00000-of-00002.lmdb", umask=0o027)
-    modes = modes_below(out)
+    modes = trees.modes(out)
     assert len(modes) > 6
-    assert set(modes.values()) == {"0o440", "0o640"}
-    assert {name for name in modes if modes[name] == "0o440"} == {
+    assert set(modes.values()) == {"440", "640"}
+    assert {name for name in modes if modes[name] == "440"} == {
         path.name for path in out.glob("p-*.lmdb")}
 
 

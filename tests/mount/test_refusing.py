@@ -208,11 +208,6 @@ def acl(*entries):
     return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
 
 
-def modes_below(folder):
-    return {str(path.relative_to(folder)): stat.S_IMODE(path.lstat().st_mode)
-            for path in folder.rglob("*") if not path.is_symlink()}
-
-
 @pytest.mark.parametrize("group, other", [(ALL, NONE), (NONE, NONE), (ALL, ALL)],
                          ids=["shared", "private", "open"])
 @pytest.mark.parametrize("unnamed", [True, False], ids=["unnamed", "named"])
@@ -229,7 +224,7 @@ def test_a_default_acl_counts_in_place_of_the_umask(folder, packed, place, group
     run("cp", "-r", folder, above / "copied", umask=0o077)
     run(FOLDPACK, "extract", packed, above / "extracted", umask=0o077,
         preexec_fn=None if unnamed else refuse([], errno.EOPNOTSUPP, UNNAMED))
-    have, want = modes_below(above / "extracted"), modes_below(above / "copied")
+    have, want = trees.modes(above / "extracted"), trees.modes(above / "copied")
     assert have == want
     for path in (above / "extracted").rglob("*"):
         if not path.is_symlink():

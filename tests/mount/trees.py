@@ -193,6 +193,12 @@ def attributes(root):
             if not stat.S_ISLNK(status.st_mode)}
 
 
+def modes(root):
+    """path -> mode in octal, of all but links."""
+    return {os.fsdecode(path): f"{stat.S_IMODE(mode):o}" for path, (mode, _) in
+            attributes(root).items()}
+
+
 def files(root):
     """The regular files below root, relative paths."""
     root = os.fsencode(root)

@@ -228,50 +228,39 @@ def test_a_bad_list_is_on_the_disk_before_the_pack_has_its_name(src, pack, tmp_p
     assert order == sorted(order)
 
 
-@pytest.mark.parametrize("text", ["precious", "a.jpg\tcat\ttrain\n", "empty\n\tempty\n"])
-def test_a_bad_list_replaces_nothing_but_a_bad_list(src, pack, tmp_path, text):
+OTHERS = {"text": "precious", "table": "a.jpg\tcat\ttrain\n", "word": "empty\n\tempty\n"}
+
+
+@pytest.mark.parametrize("name, said", [
+    *((name, "exists, and is not a list of bad inputs; choose another name") for name in OTHERS),
+    *((name, "belongs to the pack; choose another name")
+      for name in ("x.lmdb", "x.lmdb.partial", "src/../x.lmdb.partial.journal")),
+    ("src/bad", "would lie inside the folder that is packed"),
+    ("no/list", "cannot open "), ("pipe", "a named pipe, which may have no reader")])
+def test_a_bad_list_replaces_nothing_but_a_bad_list(src, pack, tmp_path, name, said):
+    for other, text in OTHERS.items():
+        (tmp_path / other).write_text(text)
+    os.mkfifo(tmp_path / "pipe")
     write(src / "broken.jpg", b"\xff\xd8\xff")
-    (tmp_path / "bad").write_text(text)
-    done = create(src, pack, f"--bad-list={tmp_path}/bad", status=1)
-    assert f"{tmp_path}/bad: exists, and is not a list of bad inputs; choose another" in done.err
-    assert (tmp_path / "bad").read_text() == text and not pack.exists()
+    for old in False, True:
+        if old:
+            write(pack, b"old")
+        done = create(src, pack, "--on-bad=skip", f"--bad-list={tmp_path}/{name}", status=1)
+        assert f"{tmp_path}/{name}: {said}" in done.err
+        assert pack.exists() == old
+    assert pack.read_bytes() == b"old" and os.listdir(src) == ["broken.jpg"]
+    assert all((tmp_path / other).read_text() == text for other, text in OTHERS.items())
 
 
-def test_a_bad_list_in_a_named_pipe_is_refused(src, pack, tmp_path):
+def test_a_bad_list_may_be_written_to_a_command(src, pack, tmp_path):
     write(src / "a.jpg", b"")
-    os.mkfifo(tmp_path / "bad")
-    done = run(FOLDPACK, "create", "--on-bad=skip", "--check=header", f"--bad-list={tmp_path}/bad",
-               src, pack, status=1)
-    assert "bad: a named pipe, which may have no reader" in done.err and not pack.exists()
     done = run("bash", "-c", '"$0" create -q --on-bad=skip --check=header --bad-list=>(cat >&2) '
                '"$1" "$2"', FOLDPACK, src, pack, status=4)
     assert done.err.startswith("a.jpg\t")
-
-
-def test_a_bad_list_is_no_part_of_what_is_packed(src, pack, tmp_path):
-    fill(src, "a")
-    done = create(src, pack, f"--bad-list={src}/bad", status=1)
-    assert f"{src}/bad: would lie inside the folder that is packed" in done.err
-    run("tar", "-cf", tmp_path / "x.tar", "-C", src, "a")
+    create(src, pack, "--bad-list=/dev/stdout")
+    run("tar", "-cf", tmp_path / "x.tar", "-C", src, "a.jpg")
     done = create(tmp_path / "x.tar", pack, f"--bad-list={tmp_path}/x.tar", status=1)
     assert "x.tar: would replace its own source; choose another name\n" in done.err
-    assert os.listdir(src) == ["a"] and (tmp_path / "x.tar").stat().st_size
-    create(src, pack, "--bad-list=/dev/stdout")
-    done = create(src, tmp_path / "y.lmdb", f"--bad-list={tmp_path}/no/list", status=1)
-    assert f"{tmp_path}/no/list: cannot open '{tmp_path}/no': No such file" in done.err
-    assert not (tmp_path / "y.lmdb").exists()
-
-
-@pytest.mark.parametrize("name", ["x.lmdb", "x.lmdb.partial", "src/../x.lmdb.partial.journal"])
-def test_a_bad_list_is_no_part_of_the_pack(src, pack, tmp_path, name):
-    fill(src, "a")
-    for old in [None, b"old"]:
-        if old:
-            write(pack, old)
-        done = create(src, pack, f"--bad-list={tmp_path}/{name}", status=1)
-        assert f"{name}: belongs to the pack; choose another name" in done.err
-        assert not old or pack.read_bytes() == old
-    assert sorted(os.listdir(tmp_path)) == ["src", "x.lmdb"]
 
 
 def test_folders_without_a_file_are_named_once_and_of_many_the_first(src, pack):

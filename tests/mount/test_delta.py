@@ -309,21 +309,15 @@ def test_without_its_base_or_out_of_order_a_delta_is_refused(changed, small, pla
     assert info(first)["based"] == 9
 
 
-@pytest.mark.parametrize("edits", ["modes", "times", "links"])
-def test_out_of_order_is_refused_whatever_was_changed(place, point, edits):
+def test_out_of_order_is_refused_whatever_was_changed(place, point):
     source = place / "source"
     for name in "abcd":
         touch(trees.write(source / name, b"the same"))
     packs = [foldfs.pack(source, place / "0.lmdb")]
-    for number in 1, 2, 3:
-        if edits == "modes":
-            os.chmod(source / "a", 0o600 + number)
-        elif edits == "times":
-            touch(source / "a", number)
-        else:
-            (source / "abcd"[number]).unlink()
-            os.link(source / "a", source / "abcd"[number])
-        packs.append(place / f"{number}.lmdb")
+    for edit_it in (lambda: os.chmod(source / "a", 0o600), lambda: touch(source / "a", 1),
+                    lambda: ((source / "b").unlink(), os.link(source / "a", source / "b"))):
+        edit_it()
+        packs.append(place / f"{len(packs)}.lmdb")
         delta(packs[:-1], source, packs[-1])
     are_the_folder(source, packs, place)
     for words in ((0, 2), (0, 1, 3), (0, 2, 1, 3), (0, 1, 2, 1), (0, 1, 3, 2)):

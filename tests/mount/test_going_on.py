@@ -80,10 +80,10 @@ def cut_off(src, pack, *options):
 class Made:
     """A pack, its bad list and what was said of both."""
 
-    def __init__(self, src, pack, *options, status=None):
+    def __init__(self, src, pack, *options):
         lists = Path(f"{pack}.bad")
         done = run(FOLDPACK, "create", "--json", f"--bad-list={lists}", *options, src, pack,
-                   status=status)
+                   status=None)
         summary = json.loads(done.out)
         self.status, self.err = done.returncode, done.err
         self.counts = {name: summary[name] for name in COUNTS}
@@ -136,15 +136,3 @@ def test_a_run_that_was_not_checked_is_not_gone_on_with_as_if_it_had_been(src, p
     assert f"{pack}: was begun with" in done.err and "'check=off'" in done.err
     run(FOLDPACK, "create", "--resume", "--check=off", src, pack)
     assert info(pack)["options"] == "check=off\n"
-
-
-def test_who_meets_a_bad_file_may_go_on_without_it(src, pack):
-    options = ("--check=decode", "--exclude=a")
-    done = run(FOLDPACK, "create", *options, src, pack, status=1)
-    assert f"{src}/zz/cut off.jpg: " in done.err and "--on-bad=skip" in done.err
-    made = Made(src, pack, "--resume", "--on-bad=skip", *options, status=4)
-    whole = Made(src, Path(f"{pack}.whole"), "--on-bad=skip", *options, status=4)
-    assert filecmp.cmp(pack, f"{pack}.whole", shallow=False)
-    assert (made.bad, made.counts) == (whole.bad, whole.counts)
-    assert info(pack)["options"] == (
-        "exclude=a\ncheck=decode\n")

@@ -5,7 +5,6 @@
 #include "base/scope.h"
 #include "pack/tool/create/create.h"
 #include "pack/tool/create/handover.h"
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <xxhash.h>

@@ -261,10 +261,10 @@ def test_a_run_that_is_killed_at_any_moment_is_gone_on_with(folder, taker, work,
 def test_a_finished_pack_of_a_set_is_compared_with_all_of_its_files(place):
     """However many they are."""
     folder, pack = place / "folder", place / "x.lmdb"
-    for number in range(3000):
+    for number in range(400):
         trees.write(folder / f"{number:04}", b"%d" % number)
     command = [FOLDPACK, "create", "--resume", "--part=0/2", folder, pack]
     run(*command)
     assert "nothing to resume" in run(*command).err
-    os.utime(folder / "1235", (1, 1))
-    assert "'1235' differs" in run(*command, status=1).err
+    os.utime(folder / "0123", (1, 1))
+    assert "'0123' differs" in run(*command, status=1).err

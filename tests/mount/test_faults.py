@@ -224,7 +224,8 @@ def test_a_dying_disk_does_not_fill_the_log(place, mount):
             ": 64 files could not be read so far; the first 16 were named")
 
 
-@pytest.mark.parametrize("error", [errno.EIO, errno.ESTALE, errno.EACCES])
+@pytest.mark.parametrize("error", [errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EACCES,
+                                   errno.EKEYEXPIRED])
 def test_a_failure_of_a_server_is_waited_out(small, gate, mount, error):
     mounted = mount(gate.path, "-f", "--readahead=0")
     gate.error = error

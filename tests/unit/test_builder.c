@@ -383,6 +383,20 @@ TEST_OF(f, entries_that_no_pack_can_hold_are_refused)
 /* --- names on disk ------------------------------------------------------------------------------
  */
 
+TEST_OF(f, an_existing_pack_is_replaced_only_when_told)
+{
+	write_text(f->path, "precious");
+	assert_int_equal(new_builder(f, false), -EEXIST);
+	expect_sentence(f, "exists");
+	expect_names(f, "data.lmdb");
+	assert_done(new_builder(f, true));
+	expect_text(f->path, "precious");
+	add_file(f, PACK_ROOT, "x", 5);
+	finish_and_open(f);
+	expect_file(f, "x", 5);
+	expect_names(f, "data.lmdb");
+}
+
 /* 255 bytes less those of .partial.journal. */
 TEST_OF(f, a_name_that_leaves_no_room_for_its_journal_is_refused)
 {

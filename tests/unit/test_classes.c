@@ -7,11 +7,13 @@
 /* Files of 10 bytes, by their paths. */
 static void make(struct fixture *f, const char *paths)
 {
-	char path[64];
+	char line[72];
 	int len;
 
-	for (; sscanf(paths, "%63s%n", path, &len) == 1; paths += len)
-		add_path(f, path, 10);
+	for (; sscanf(paths, "%63s%n", line, &len) == 1; paths += len) {
+		strcat(line, " 10");
+		add_lines(f, line);
+	}
 }
 
 static struct classes classes;
@@ -89,13 +91,9 @@ TEST_OF(f, folders_at_the_top_are_classes_or_splits)
 
 TEST_OF(f, everything_below_counts_and_links_are_files)
 {
-	const char *name;
-	uint32_t cat;
-
-	make(f, "cat/deep/er/1.jpg");
-	cat = folder_of(f, "dog/", &name);
-	add_symlink(f, cat, "link.jpg", "../cat/deep/er/1.jpg");
-	add_link(f, cat, "same.jpg", add_file(f, cat, "first.jpg", 1000));
+	add_lines(f,
+		  "cat/deep/er/1.jpg 10\ndog/link.jpg -> ../cat/deep/er/1.jpg\n"
+		  "dog/first.jpg 1000\ndog/same.jpg => dog/first.jpg");
 	classes_of(f);
 	assert_int_equal(classes.list[0].files, 1);
 	assert_int_equal(classes.list[1].files, 3);

@@ -1,5 +1,5 @@
 """Shuffled epochs of an unmodified ImageFolder and DataLoader with worker processes over photos in
-other formats, or in packs that are made of them: each image once, under its label, byte for byte."""
+other formats, or in packs that are made of them: each image once, by its label, byte for byte."""
 
 import hashlib
 import json

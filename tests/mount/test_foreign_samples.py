@@ -147,7 +147,8 @@ def test_what_is_refused(read, data, why):
 
 
 @pytest.mark.parametrize("data", [
-    tensor("Long", "q"), pickle.dumps({"image": {"bytes": b"image", "path": "a.jpg"}, "label": [3], "x": 1}),
+    tensor("Long", "q"),
+    pickle.dumps({"image": {"bytes": b"image", "path": "a.jpg"}, "label": [3], "x": 1}),
     pickle.dumps([b"image", "a.jpg", 3.5], 2), array(b"\5"),
     b"\x80\4\x95\x13\0\0\0\0\0\0\0C\5image\x94K\7\x86\x94}(X\1\0\0\0ah\0u]q\0(N\x88Laaa\x86e\x87.",
     msgpack.dumps([msgpack.ndarray(b"image"), 3]), *arrow_samples.samples().values()])

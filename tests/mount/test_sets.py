@@ -115,8 +115,8 @@ def write_text_only(place, samples, names):
         for data, label in samples]), []
 
 
-# What files have said of their labels is joined, and exported, in one way: all sets of a few formats,
-# and a few of each are enough.
+# What files have said of their labels is joined, and exported, in one way: all sets of a few
+# formats, and a few of each are enough.
 THOROUGH = write_parquet, write_slim, write_text_only
 WHOLE = [(write, kind) for write in (*MOUNTED, write_text_only) for kind in SETS
          if write in THOROUGH or kind in ("none is 0 in the second", "not by name",

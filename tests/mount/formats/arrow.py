@@ -1,6 +1,6 @@
 """What pyarrow.serialize() wrote since 1.0, by the layout of arrow/python/serialize.cc and the
-flatbuffers of Arrow (format/Message.fbs, Schema.fbs, Tensor.fbs): pyarrow has removed it, and Debian
-never had it. What others wrote is in arrow_samples.py."""
+flatbuffers of Arrow (format/Message.fbs, Schema.fbs, Tensor.fbs): pyarrow has removed it, and
+Debian never had it. What others wrote is in arrow_samples.py."""
 
 import struct
 

@@ -294,17 +294,19 @@ static void expect_relocated(struct fixture *f)
 	assert_done(dataset_unchanged(f->dataset, 0));
 }
 
-/* So small that page counts, root and transaction number are the same as before. */
+/* So small that page counts, root and transaction number are the same as before. A slash sorts
+ * behind a dash, and before a digit. */
 TEST_OF(f, a_tiny_pack_dumped_and_loaded_is_noticed_all_the_same)
 {
 	need_lmdb_tools();
-	add_file(f, PACK_ROOT, "a", 5);
-	add_file(f, PACK_ROOT, "b", 7);
+	add_lines(f, "a 5\nd/x 6\nd-/y 7\nd-e 8\nd0/z 9\nd0e 10");
 	finish(f);
 	rewrite_with_dump_and_load(f);
 	expect_relocated(f);
 	expect_file(f, "a", 5);
-	expect_file(f, "b", 7);
+	expect_file(f, "d/x", 6);
+	expect_file(f, "d-e", 8);
+	expect_file(f, "d0/z", 9);
 	expect_faults(f, "");
 }
 

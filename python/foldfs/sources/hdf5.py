@@ -12,8 +12,8 @@ import os
 import sys
 from collections import Counter
 
-from images import (DAMAGED, LABELS, NAMED, Refused, labels_of, main, many, need, say, suffix,
-                    text)
+from images import DAMAGED, NAMED, Refused, labels_of, main, many, need, say, suffix, text
+from scan import LABELS
 
 NAMES = ("names", "filenames", "file_names", "paths")
 HEAD = 256  # bytes by which an image is known

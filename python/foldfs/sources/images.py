@@ -18,7 +18,6 @@ from scan import MAGIC
 
 FAILED, DAMAGED = 1, 3
 OTHER = 5  # the source is not what the script reads
-LABELS = ("labels", "label", "targets", "target", "y")
 NAMED = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp", ".gif")
 PATH_MOST, LABEL_DIGITS = 4095, 18
 

@@ -12,7 +12,8 @@ Of pickles these are the forms that copies of folder2lmdb and DataLoaders withou
 An image is bytes, or an array or a tensor of uint8."""
 
 import lmdb_pickle as pickle
-from scan import Failed, damaged, is_image_name, pixels, to_bytes, unsupported
+from scan import (IMAGE_KEYS, LABEL_KEYS, Failed, damaged, is_image_name, pixels, to_bytes,
+                  unsupported)
 
 DEPTH, VALUES = 4, 64  # of values in values, and in all
 SHAPE_MOST = 3
@@ -20,10 +21,8 @@ MISSING = object()
 STORAGE_HEAD = 1024  # bytes of a saved storage in which its type is
 STORAGES = ((b"\nLongStorage\n", b"i8"), (b"\nIntStorage\n", b"i4"), (b"\nShortStorage\n", b"i2"),
             (b"\nCharStorage\n", b"i1"), (b"\nByteStorage\n", b"u1"))
-# What users call an image, its label, and the name of its file.
-USUAL = (("image_key", (b"images", b"image", b"data", b"img", b"x", b"jpg", b"jpeg", b"png",
-                        b"bytes", b"image_bytes")),
-         ("label_key", (b"labels", b"label", b"targets", b"target", b"y", b"cls", b"class")),
+USUAL = (("image_key", (*map(to_bytes, IMAGE_KEYS),)),
+         ("label_key", (*map(to_bytes, LABEL_KEYS),)),
          ("name_key", (b"path", b"filename", b"file_name", b"name", b"fname", b"image_path",
                        b"img_path", b"img_name")))
 

@@ -21,6 +21,10 @@ MAGIC = ((0, b"\xff\xd8\xff", ".jpg"), (0, b"\x89PNG", ".png"), (8, b"WEBP", ".w
          (0, b"\xff\x0a", ".jxl"), (4, b"JXL ", ".jxl"), (4, b"jP  ", ".jp2"),
          (0, b"\xff\x4f\xff\x51", ".j2k"))
 IMAGES = frozenset(b"jpg jpeg png webp gif bmp ppm pgm pbm pnm tif tiff avif jxl jp2 heic".split())
+# What users call images, their labels, and the like, in the dict of a sample.
+LABELS = ("labels", "label", "targets", "target", "y")
+IMAGE_KEYS = ("images", "image", "data", "img", "x", "jpg", "jpeg", "png", "bytes", "image_bytes")
+LABEL_KEYS = (*LABELS, "cls", "class")
 MARK = b"\xef\xbb\xbf"  # of byte order, in UTF-8
 NUMBER = re.compile(rb"[+-]?[0-9]{1,18}")
 # What a terminal obeys instead of showing it.

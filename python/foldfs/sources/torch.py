@@ -23,10 +23,9 @@ import struct
 import sys
 import zipfile
 
-from images import DAMAGED, LABELS, Refused, main, suffix
+from images import DAMAGED, Refused, main, suffix
+from scan import IMAGE_KEYS, LABEL_KEYS
 
-IMAGES = ("images", "image", "data", "img", "x", "jpg", "jpeg", "png", "bytes", "image_bytes")
-LABEL_KEYS = (*LABELS, "cls", "class")
 STORAGES = {"ByteStorage": "B", "CharStorage": "b", "ShortStorage": "h", "IntStorage": "i",
             "LongStorage": "q", "BoolStorage": "?"}
 TYPES = {"u1": "B", "i1": "b", "u2": "H", "i2": "h", "u4": "I", "i4": "i", "u8": "Q", "i8": "q",
@@ -232,7 +231,7 @@ def sample(value, asked):
         option = "--image-key" if asked[0] else "--label-key"
         raise Refused(f"{option}: a sample that is no dict has no '{asked[0] or asked[1]}'")
     if isinstance(value, dict):
-        image, label = usual(value, IMAGES, asked[0]), usual(value, LABEL_KEYS, asked[1])
+        image, label = usual(value, IMAGE_KEYS, asked[0]), usual(value, LABEL_KEYS, asked[1])
         return [image] if label is None else [image, label]
     return value[:2] or [None] if isinstance(value, (list, tuple)) else [value]
 
@@ -256,7 +255,7 @@ def rows(root, asked):
     if is_pair(root):
         images, labels = root
     elif isinstance(root, dict):
-        images, labels = usual(root, IMAGES, asked[0]), usual(root, LABEL_KEYS, asked[1])
+        images, labels = usual(root, IMAGE_KEYS, asked[0]), usual(root, LABEL_KEYS, asked[1])
         if not is_column(images):
             return len(root), root.items(), asked
         asked = "", ""

@@ -17,7 +17,8 @@ import stat
 import struct
 import sys
 
-from images import DAMAGED, LABELS, OTHER, Refused, main, many, need, say, suffix
+from images import DAMAGED, OTHER, Refused, main, many, need, say, suffix
+from scan import LABELS
 
 FIELDS = {".zarray": ("shape", "chunks", "dtype"),
           "zarr.json": ("shape", "chunk_shape", "data_type"),

@@ -16,7 +16,7 @@
 
 TEST(an_empty_buf_owns_nothing)
 {
-	struct buf buf = BUF_INIT;
+	SCOPE(buf_release) struct buf buf = BUF_INIT;
 	static const struct buf zero;
 
 	assert_memory_equal(&buf, &zero, sizeof(buf));
@@ -30,7 +30,7 @@ TEST(an_empty_buf_owns_nothing)
 
 TEST(appended_bytes_stay_in_order_while_it_grows)
 {
-	struct buf buf = BUF_INIT;
+	SCOPE(buf_release) struct buf buf = BUF_INIT;
 	int grown = 0;
 
 	for (int i = 0; i < 100000; i++) {
@@ -45,23 +45,21 @@ TEST(appended_bytes_stay_in_order_while_it_grows)
 	assert_true(buf.room >= buf.len && buf.room <= 2 * buf.len);
 	for (int i = 0; i < 100000; i++)
 		assert_int_equal((unsigned char)buf.data[i], i % 251);
-	buf_release(&buf);
 }
 
 TEST(zero_bytes_are_bytes_like_others)
 {
-	struct buf buf = BUF_INIT;
+	SCOPE(buf_release) struct buf buf = BUF_INIT;
 
 	assert_int_equal(buf_add(&buf, "a\0b", 3), 0);
 	assert_int_equal(buf_add(&buf, "\0", 1), 0);
 	assert_int_equal(buf.len, 4);
 	assert_memory_equal(buf.data, "a\0b\0", 4);
-	buf_release(&buf);
 }
 
 TEST(text_is_nul_ended_and_the_nul_is_not_counted)
 {
-	struct buf buf = BUF_INIT;
+	SCOPE(buf_release) struct buf buf = BUF_INIT;
 
 	assert_int_equal(buf_adds(&buf, ""), 0);
 	assert_string_equal(buf.data, "");
@@ -70,12 +68,11 @@ TEST(text_is_nul_ended_and_the_nul_is_not_counted)
 	assert_int_equal(buf_addf(&buf, "%s %d", "two", 3), 0);
 	assert_string_equal(buf.data, "one two 3");
 	assert_int_equal(buf.len, 9);
-	buf_release(&buf);
 }
 
 TEST(characters_are_escaped_that_would_end_a_line)
 {
-	struct buf buf = BUF_INIT;
+	SCOPE(buf_release) struct buf buf = BUF_INIT;
 
 	assert_int_equal(buf_add_escaped(&buf, "a\tb\nc\\\0d", 8, "\t\n\\"), 0);
 	assert_int_equal(buf.len, 11);
@@ -84,18 +81,16 @@ TEST(characters_are_escaped_that_would_end_a_line)
 	assert_int_equal(buf_add_escaped(&buf, "a\tb\n", 4, "\n\\"), 0);
 	assert_int_equal(buf.len, 5);
 	assert_memory_equal(buf.data, "a\tb\\n", 5);
-	buf_release(&buf);
 }
 
 TEST(a_format_longer_than_the_room_is_whole)
 {
-	struct buf buf = BUF_INIT;
+	SCOPE(buf_release) struct buf buf = BUF_INIT;
 
 	assert_int_equal(buf_addf(&buf, "%05000d", 7), 0);
 	assert_int_equal(buf.len, 5000);
 	assert_int_equal(strlen(buf.data), 5000);
 	assert_int_equal(buf.data[4999], '7');
-	buf_release(&buf);
 }
 
 /* The length is over the address space with one more byte: the failure that needs no
@@ -117,7 +112,7 @@ TEST(running_out_of_memory_changes_nothing)
 /* So that only the last of several additions needs to be looked at. */
 TEST(after_a_failure_nothing_is_added_until_the_buf_is_released)
 {
-	struct buf buf = BUF_INIT;
+	SCOPE(buf_release) struct buf buf = BUF_INIT;
 
 	assert_int_equal(buf_adds(&buf, "one"), 0);
 	assert_int_equal(buf_reserve(&buf, SIZE_MAX), -ENOMEM);
@@ -133,12 +128,11 @@ TEST(after_a_failure_nothing_is_added_until_the_buf_is_released)
 /* No character of the C locale. */
 TEST(what_cannot_be_formatted_is_a_failure_that_stays)
 {
-	struct buf buf = BUF_INIT;
+	SCOPE(buf_release) struct buf buf = BUF_INIT;
 
 	assert_int_equal(buf_addf(&buf, "%ls", L"\x20ac"), -ENOMEM);
 	assert_int_equal(buf_adds(&buf, "one"), -ENOMEM);
 	assert_int_equal(buf.len, 0);
-	buf_release(&buf);
 }
 
 /* --- io ------------------------------------------------------------------------------- */

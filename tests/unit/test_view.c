@@ -181,30 +181,25 @@ static void add_moment(struct history *history, const struct moment *m)
 	history_add(history, &s);
 }
 
+#define MOMENT(history, ...) add_moment(history, &(struct moment){__VA_ARGS__})
+
 /* A moment a second: what is served, and the position, grow by so much. */
 static void add_seconds(struct history *history, unsigned first, unsigned count, uint64_t served,
 			uint64_t position)
 {
 	for (unsigned i = first; i < first + count; i++)
-		add_moment(history, &(struct moment){.at = 1000 + i,
-						     .asked = i + 1,
-						     .uptime = 60 + i,
-						     .served = i * served,
-						     .hits = 3 * i,
-						     .misses = i,
-						     .epoch = 2,
-						     .position = i * position});
+		MOMENT(history, .at = 1000 + i, .asked = i + 1, .uptime = 60 + i,
+		       .served = i * served, .hits = 3 * i, .misses = i, .epoch = 2,
+		       .position = i * position);
 }
 
 TEST(test_the_first_look_is_about_all_the_time_before)
 {
 	SCOPE(history_release) struct history history = {.interval = 1};
 
-	add_moment(&history,
-		   &(struct moment){.at = 1000, .uptime = 10, .asked = 1, .served = 5000});
+	MOMENT(&history, .at = 1000, .uptime = 10, .asked = 1, .served = 5000);
 	assert_true(history_value(&history, SERIES_SERVED) == 500);
-	add_moment(&history,
-		   &(struct moment){.at = 1001, .uptime = 11, .asked = 2, .served = 6000});
+	MOMENT(&history, .at = 1001, .uptime = 11, .asked = 2, .served = 6000);
 	assert_true(history_value(&history, SERIES_SERVED) == 1000);
 	assert_true(history_before(&history)->at == 1000);
 }
@@ -227,7 +222,7 @@ TEST(test_another_mount_in_its_place_has_a_history_of_its_own)
 	double values[10];
 
 	add_seconds(&history, 0, 20, 1000, 0);
-	add_moment(&history, &(struct moment){.at = 1020, .uptime = 1, .asked = 1, .served = 7});
+	MOMENT(&history, .at = 1020, .uptime = 1, .asked = 1, .served = 7);
 	assert_true(history_value(&history, SERIES_SERVED) == 7);
 	assert_true(history_columns(&history, SERIES_SERVED, 10, values) == 0);
 	assert_true(isnan(values[9]));
@@ -257,13 +252,9 @@ TEST(test_time_left_is_at_the_pace_of_the_epoch)
 	assert_true(history_time_left(&history) < 0); /* one sample has no pace */
 	add_seconds(&history, 2, 19, 0, 100);
 	assert_true(fabs(history_time_left(&history) - 80) < 0.01); /* 2,000 of 10,000 */
-	add_moment(&history,
-		   &(struct moment){
-			   .at = 1021, .asked = 50, .uptime = 100, .epoch = 3, .position = 10});
+	MOMENT(&history, .at = 1021, .asked = 50, .uptime = 100, .epoch = 3, .position = 10);
 	assert_true(history_time_left(&history) < 0); /* the next epoch */
-	add_moment(&history,
-		   &(struct moment){
-			   .at = 1022, .asked = 51, .uptime = 101, .epoch = 3, .position = 1009});
+	MOMENT(&history, .at = 1022, .asked = 51, .uptime = 101, .epoch = 3, .position = 1009);
 	assert_true(fabs(history_time_left(&history) - 9) < 0.01);
 }
 
@@ -274,11 +265,8 @@ TEST(test_time_is_not_told_where_nothing_is_read_any_more)
 	add_seconds(&history, 0, 10, 0, 100);
 	assert_true(history_time_left(&history) > 0);
 	for (unsigned i = 10; i < 10 + HISTORY_RECENT; i++)
-		add_moment(&history, &(struct moment){.at = 1000 + i,
-						      .asked = i + 1,
-						      .uptime = 60 + i,
-						      .epoch = 2,
-						      .position = 900});
+		MOMENT(&history, .at = 1000 + i, .asked = i + 1, .uptime = 60 + i, .epoch = 2,
+		       .position = 900);
 	assert_true(history_time_left(&history) < 0);
 }
 
@@ -289,13 +277,10 @@ TEST(test_a_read_that_waits_is_not_counted_at_its_end_alone)
 	double values[HISTORY_SAMPLES];
 
 	for (unsigned i = 0; i <= 12; i++)
-		add_moment(&history, &(struct moment){.at = 1000 + i,
-						      .asked = i + 1,
-						      .uptime = 60 + i,
-						      .oldest_ms = 1000 * i});
+		MOMENT(&history, .at = 1000 + i, .asked = i + 1, .uptime = 60 + i,
+		       .oldest_ms = 1000 * i);
 	assert_true(fabs(history_value(&history, SERIES_WAITING) - 1) < 0.001);
-	add_moment(&history,
-		   &(struct moment){.at = 1013, .asked = 14, .uptime = 73, .waited_us = 12500000});
+	MOMENT(&history, .at = 1013, .asked = 14, .uptime = 73, .waited_us = 12500000);
 	assert_true(fabs(history_columns(&history, SERIES_WAITING, HISTORY_SAMPLES, values) - 1) <
 		    0.001);
 	assert_true(fabs(values[HISTORY_SAMPLES - 1] - 0.5) < 0.001);
@@ -407,8 +392,7 @@ TEST_OF(s, test_any_size_will_do)
 
 TEST_OF(s, test_storage_that_hangs_is_said_in_red)
 {
-	add_moment(&s->mounts[0].history,
-		   &(struct moment){.at = 1029, .asked = 1, .uptime = 9, .oldest_ms = 12000});
+	MOMENT(&s->mounts[0].history, .at = 1029, .asked = 1, .uptime = 9, .oldest_ms = 12000);
 	draw(s, 24, 80);
 	assert_row(&s->page, 4, "storage does not answer: 1 read waiting, the first for 12 s");
 	assert_true(s->page.cells[4 * 80].style == PAGE_BAD);
@@ -451,10 +435,8 @@ TEST_OF(s, test_several_mounts_have_a_row_each)
 TEST_OF(s, test_what_the_kernel_has_is_not_called_nothing)
 {
 	for (unsigned i = 0; i < 10; i++)
-		add_moment(&s->mounts[0].history, &(struct moment){.at = 1000 + i,
-								   .asked = i + 1,
-								   .uptime = 60 + i,
-								   .opens = 5000 + 800 * i});
+		MOMENT(&s->mounts[0].history, .at = 1000 + i, .asked = i + 1, .uptime = 60 + i,
+		       .opens = 5000 + 800 * i);
 	draw(s, 24, 80);
 	assert_shows(s, "from the kernel's cache: all; storage is not the limit");
 	assert_shows(s, "files/s              800");

@@ -52,15 +52,6 @@ static struct result {
 	int error;
 } results[200];
 
-static char *joined(const char *folder, const char *name)
-{
-	char *path;
-
-	if (asprintf(&path, "%s/%s", folder, name) < 0)
-		abort();
-	return path;
-}
-
 static struct result make(struct call call)
 {
 	struct result result;
@@ -97,11 +88,16 @@ static struct result make(struct call call)
 static bool look(const char *folder, struct result *kept, bool first)
 {
 	static int watches = -1;
-	const char *file = joined(folder, "file"), *below = joined(folder, "folder");
-	const char *missing = joined(folder, "missing"), *fifo = joined(folder, "fifo");
-	int fd = open(file, O_RDONLY | O_CLOEXEC), listed = open(below, O_RDONLY | O_DIRECTORY);
+	char file[4096], below[4096], missing[4096], fifo[4096];
+	int fd, listed;
 	bool right = true;
 
+	snprintf(file, sizeof(file), "%s/file", folder);
+	snprintf(below, sizeof(below), "%s/folder", folder);
+	snprintf(missing, sizeof(missing), "%s/missing", folder);
+	snprintf(fifo, sizeof(fifo), "%s/fifo", folder);
+	fd = open(file, O_RDONLY | O_CLOEXEC);
+	listed = open(below, O_RDONLY | O_DIRECTORY);
 	if (watches < 0)
 		watches = inotify_init();
 	strncpy(address.sun_path, file, sizeof(address.sun_path) - 1);
@@ -197,10 +193,6 @@ static bool look(const char *folder, struct result *kept, bool first)
 	}
 	close(fd);
 	close(listed);
-	free((void *)file);
-	free((void *)below);
-	free((void *)missing);
-	free((void *)fifo);
 	return right;
 }
 

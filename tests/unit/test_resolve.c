@@ -32,12 +32,13 @@ static void make_pack(struct fixture *f)
 	finish_and_open(f);
 }
 
-static void link_in(const struct world *w, const char *name, const char *target)
+/* Until the next one is. */
+static const char *in(const char *folder, const char *name)
 {
-	char path[256];
+	static char path[256];
 
-	snprintf(path, sizeof(path), "%s/%s", w->outside, name);
-	assert_done(symlink(target, path));
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return path;
 }
 
 static void world_setup(struct world *w)
@@ -53,12 +54,12 @@ static void world_setup(struct world *w)
 	assert_done(mkdir(w->outside, 0755));
 	assert_done(skeleton_make(&w->tree, w->folder, true, &w->skeleton, NULL));
 	resolver_init(&w->resolver, &w->skeleton);
-	link_in(w, "to-shown", w->folder);
-	snprintf(target, sizeof(target), "%s/a/b/file", w->folder);
-	link_in(w, "to-file", target);
-	link_in(w, "twice", "to-file");
-	link_in(w, "relative", "../shown/a");
-	link_in(w, "fds", "/proc/self/fd");
+	assert_done(symlink(w->folder, in(w->outside, "to-shown")));
+	strcpy(target, in(w->folder, "a/b/file"));
+	assert_done(symlink(target, in(w->outside, "to-file")));
+	assert_done(symlink("to-file", in(w->outside, "twice")));
+	assert_done(symlink("../shown/a", in(w->outside, "relative")));
+	assert_done(symlink("/proc/self/fd", in(w->outside, "fds")));
 }
 
 static void world_teardown(struct world *w)
@@ -235,13 +236,9 @@ TEST_WITH(world, w, a_path_of_a_thousand_names_that_are_missing)
 
 TEST_WITH(world, w, a_name_that_is_missing_knows_its_folder)
 {
-	char path[256];
-
-	snprintf(path, sizeof(path), "%s/a/new/", w->folder);
-	assert_true(ask(w, AT_FDCWD, path, FOLLOW_ALWAYS).above);
-	assert_true(ask(w, AT_FDCWD, path, FOLLOW_ALWAYS).slash);
-	snprintf(path, sizeof(path), "%s/new/too", w->folder);
-	assert_false(ask(w, AT_FDCWD, path, FOLLOW_ALWAYS).above);
+	assert_true(ask(w, AT_FDCWD, in(w->folder, "a/new/"), FOLLOW_ALWAYS).above);
+	assert_true(ask(w, AT_FDCWD, in(w->folder, "a/new/"), FOLLOW_ALWAYS).slash);
+	assert_false(ask(w, AT_FDCWD, in(w->folder, "new/too"), FOLLOW_ALWAYS).above);
 }
 
 TEST_WITH(world, w, open_files_are_known_by_their_names)
@@ -275,24 +272,19 @@ TEST_WITH(world, w, a_folder_with_anything_else_in_it_is_not_taken)
 {
 	struct skeleton again = SKELETON_NONE;
 	struct err err = {0};
-	char path[256];
-	int fd;
 
 	assert_done(skeleton_make(&w->tree, w->folder, false, &again, &err));
 	skeleton_release(&again);
-	snprintf(path, sizeof(path), "%s/a/b/file", w->folder);
-	fd = open(path, O_CREAT | O_WRONLY, 0600);
-	close(fd);
+	close(open(in(w->folder, "a/b/file"), O_CREAT | O_WRONLY, 0600));
 	assert_int_equal(skeleton_make(&w->tree, w->folder, false, &again, &err), -ENOTEMPTY);
 	assert_string_equal(err.text,
 			    "not empty: 'file' in it would be hidden; use an empty folder");
 	skeleton_remove(&again);
 	skeleton_release(&again);
-	assert_done(unlink(path));
-	snprintf(path, sizeof(path), "%s/dir", w->folder);
-	assert_done(unlink(path));
-	assert_done(symlink("another", path));
+	assert_done(unlink(in(w->folder, "a/b/file")));
+	assert_done(unlink(in(w->folder, "dir")));
+	assert_done(symlink("another", in(w->folder, "dir")));
 	assert_int_equal(skeleton_make(&w->tree, w->folder, false, &again, &err), -ENOTEMPTY);
 	skeleton_release(&again);
-	assert_done(unlink(path)); /* what is another's would stay */
+	assert_done(unlink(in(w->folder, "dir"))); /* what is another's would stay */
 }

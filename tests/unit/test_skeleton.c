@@ -63,19 +63,24 @@ int fstatfs(int fd, struct statfs *ret)
 	return r;
 }
 
+/* Until the next one is. */
+static const char *in(const char *folder, const char *name)
+{
+	static char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return path;
+}
+
 static void look_at_victim(const struct world *w, struct stat ret[3])
 {
-	char link[128];
-
-	snprintf(link, sizeof(link), "%s/link", w->victim);
 	assert_done(stat(w->victim, &ret[0]));
 	assert_done(stat(w->file, &ret[1]));
-	assert_done(lstat(link, &ret[2]));
+	assert_done(lstat(in(w->victim, "link"), &ret[2]));
 }
 
 static void world_setup(struct world *w)
 {
-	char path[128];
 	uint32_t a, b;
 
 	fixture_setup(&w->pack);
@@ -93,10 +98,8 @@ static void world_setup(struct world *w)
 	assert_done(mkdir(w->victim, 0711));
 	assert_done(mkdir(w->folder, 0755));
 	close(open(w->file, O_CREAT | O_WRONLY, 0600));
-	snprintf(path, sizeof(path), "%s/link", w->victim);
-	assert_done(symlink("file", path));
-	snprintf(path, sizeof(path), "%s/b", w->victim);
-	assert_done(mkdir(path, 0700));
+	assert_done(symlink("file", in(w->victim, "link")));
+	assert_done(mkdir(in(w->victim, "b"), 0700));
 	look_at_victim(w, w->before);
 	world = w;
 	remote = false;
@@ -118,10 +121,7 @@ static int make(struct world *w, struct err *err)
 
 static bool exists(const struct world *w, const char *name)
 {
-	char path[256];
-
-	snprintf(path, sizeof(path), "%s/%s", w->folder, name);
-	return faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	return faccessat(AT_FDCWD, in(w->folder, name), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 static void assert_victim_is_whole(const struct world *w)
@@ -253,23 +253,17 @@ TEST_WITH(world, w, another_folder_at_its_path_stays)
 
 static void put_link_to_empty(int above, const char *name)
 {
-	char target[128];
-
-	snprintf(target, sizeof(target), "%s/b", world->victim);
 	assert_done(renameat(above, name, above, "moved"));
-	assert_done(symlinkat(target, above, name));
+	assert_done(symlinkat(in(world->victim, "b"), above, name));
 }
 
 TEST_WITH(world, w, a_folder_that_others_put_in_place_of_one_that_was_created_stays)
 {
-	char path[128];
-
 	assert_done(rmdir(w->folder));
 	afterwards = put_link_to_empty;
 	assert_int_equal(skeleton_make(&w->tree, w->folder, true, &w->skeleton, NULL), -ENOTDIR);
 	skeleton_remove(&w->skeleton);
-	snprintf(path, sizeof(path), "%s/b", w->victim);
-	assert_done(access(path, F_OK));
+	assert_done(access(in(w->victim, "b"), F_OK));
 	assert_victim_is_whole(w);
 }
 
@@ -319,13 +313,10 @@ TEST_WITH(world, w, a_folder_that_others_may_write_to_is_none_for_root)
 
 TEST_WITH(world, w, what_others_made_in_it_is_not_taken_over)
 {
-	char path[128];
-
 	if (geteuid() != 0)
 		skip();
-	snprintf(path, sizeof(path), "%s/a", w->folder);
-	assert_done(mkdir(path, 0755));
-	assert_done(chown(path, 1, 1));
+	assert_done(mkdir(in(w->folder, "a"), 0755));
+	assert_done(chown(in(w->folder, "a"), 1, 1));
 	assert_int_equal(make(w, NULL), -EPERM);
 }
 
@@ -347,11 +338,9 @@ TEST_WITH(world, w, a_real_folder_is_known_by_whatever_path)
 {
 	struct statx_file file;
 	uint32_t entry;
-	char path[128];
 
 	assert_done(make(w, NULL));
-	snprintf(path, sizeof(path), "%s/../shown/a/b", w->folder);
-	assert_done(statx_file(AT_FDCWD, path, &file));
+	assert_done(statx_file(AT_FDCWD, in(w->folder, "../shown/a/b"), &file));
 	assert_done(skeleton_find(&w->skeleton, &file, &entry));
 	assert_int_equal(entry, find(&w->pack, "a/b"));
 	assert_done(statx_file(AT_FDCWD, w->folder, &file));

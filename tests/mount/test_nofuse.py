@@ -1027,51 +1027,43 @@ def test_the_command_begins_where_foldfs_does(small, place, point):
     assert job(small[1], point, "pwd", cwd=place).out == f"{place}\n"
 
 
+def marked(mark):
+    """Processes that have it in their environment, {pid: command line}."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if mark.encode() in Path(f"/proc/{pid}/environ").read_bytes():
+                found[int(pid)] = Path(f"/proc/{pid}/cmdline").read_bytes()
+    return found
+
+
 class Job:
     """A job that reads files again and again in several processes, all of which bear a mark."""
 
     def __init__(self, pack, folder, sums):
-        self.mark = f"FOLDFS_TEST_JOB={uuid.uuid4()}"
-        name, value = self.mark.split("=")
-        self.process = subprocess.Popen(
-            [FOLDFS, *WORDS, pack, folder, "--", sys.executable, "-c", WORKERS, folder,
-             repr(sums)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env={**os.environ, name: value})
-        self.said = b""
-
-    def wait_until_it_reads(self):
-        assert self.process.stdout.readline() == b"reads\n"
+        name, value = "FOLDFS_TEST_JOB", str(uuid.uuid4())
+        self.mark, self.out = f"{name}={value}", folder.with_suffix(".out")
+        with open(self.out, "w") as out:
+            self.process = subprocess.Popen(
+                [FOLDFS, *WORDS, pack, folder, "--", sys.executable, "-c", WORKERS, folder,
+                 repr(sums)], stdout=out, stderr=subprocess.PIPE, env={**os.environ, name: value})
+        wait_until(self.out.read_text)
 
     def wait_for_a_pass_after(self, when):
         """One of its processes begins after that, and reads all files."""
-        for line in self.process.stdout:
-            self.said += line
-            if float(line.split()[-1]) > when:
-                return
-        raise AssertionError(self.process.wait())
-
-    def processes(self):
-        """{pid: command line}."""
-        found = {}
-        for entry in os.listdir("/proc"):
-            with contextlib.suppress(OSError):
-                if entry.isdigit() and \
-                        self.mark.encode() in Path(f"/proc/{entry}/environ").read_bytes():
-                    found[int(entry)] = Path(f"/proc/{entry}/cmdline").read_bytes()
-        return found
+        wait_until(lambda: any(float(began) > when for began in re.findall(
+            r"^passed (.*)\n", self.out.read_text(), re.M)))
 
     def end(self):
         """The status; nothing of the job is left, and no worker has read other bytes."""
         try:
             status = self.process.wait(PATIENCE)
-            wait_until(lambda: not self.processes())
+            wait_until(lambda: not marked(self.mark))
         finally:
-            for pid in self.processes():
+            for pid in marked(self.mark):
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-        self.said += self.process.stdout.read()
-        assert b"wrong" not in self.said, self.said
-        self.process.stdout.close()
+        assert "wrong" not in self.out.read_text()
         self.errors = self.process.stderr.read()
         self.process.stderr.close()
         return status
@@ -1110,13 +1102,12 @@ def running_jobs(bulk, place, count):
         folder = place / str(number)
         folder.mkdir()
         running = Job(bulk[1], folder, sums)
-        running.wait_until_it_reads()
         guard = running.process.pid
         [server] = foldfs.children(guard)
         command = next(pid for pid, words in foldfs.children(server).items()
                        if b"import os" in words[2])
         time.sleep(chance.uniform(0, 0.2))
-        workers = lambda: {pid for pid, words in running.processes().items()
+        workers = lambda: {pid for pid, words in marked(running.mark).items()
                            if words.startswith(os.fsencode(sys.executable))} - {command}
         wait_until(workers)
         yield running, folder, {"guard": guard, "server": server, "command": command,

@@ -104,6 +104,13 @@ def run(*command, status=0, **options):
     return done
 
 
+def refused(status, *words):
+    """foldfs says no, in one line, which this returns."""
+    done = run(FOLDFS, *words, status=status)
+    assert done.err.startswith("foldfs: ") and done.err.count("\n") == 1, done.err
+    return done.err
+
+
 def doctor(*args, status=0, prefix=(), **variables):
     env = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}",
            "PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -2,7 +2,6 @@
 nothing stays behind, and every refusal names its reason and the way out."""
 
 import contextlib
-import ctypes
 import errno
 import fcntl
 import os
@@ -286,11 +285,12 @@ def test_the_command_inherits_no_descriptor_and_has_default_signals(small, point
     assert ignored & ~(3 << 31) == 0  # 32 and 33: glibc's own, which it ignores in what it spawns
 
 
-def running(pack, point, script):
-    """foldfs with a shell script that has said "ready"."""
-    process = subprocess.Popen([FOLDFS, "-q", pack, point, "--", "sh", "-c", script],
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    foldfs.wait_for_line(process.stdout, rb"ready\n")
+def running(pack, point, script, *options, prefix=()):
+    """foldfs with a shell script that has said "ready", and maybe more; its $0 is the mount."""
+    process = subprocess.Popen(
+        [*prefix, FOLDFS, "-q", *options, pack, point, "--", "sh", "-c", script, point],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process.said = foldfs.wait_for_line(process.stdout, rb"ready\n")
     return process
 
 
@@ -492,12 +492,8 @@ def test_a_root_that_may_not_mount_runs_a_command(small, point):
 def test_a_user_without_fusermount_runs_a_command(small, own_point, device_for_users, namespaces):
     """In a namespace of its own: the command sees the files, nobody else sees a mount."""
     script = 'cat "$0/file"; id -u; stat -c %u "$0/file"; echo ready; read line; exit 7'
-    process = subprocess.Popen(
-        [*without_fusermount(SOMEBODY), FOLDFS, "-q", small[1], own_point, "--", "sh", "-c", script,
-         own_point], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    with process:
-        said = foldfs.wait_for_line(process.stdout, rb"ready\n")
-        assert said == f"content\n{SOMEBODY}\n{SOMEBODY}\nready\n"
+    with running(small[1], own_point, script, prefix=without_fusermount(SOMEBODY)) as process:
+        assert process.said == f"content\n{SOMEBODY}\n{SOMEBODY}\nready\n"
         assert not is_mounted(own_point) and os.listdir(own_point) == []
         process.communicate(b"go\n", timeout=PATIENCE)
     assert process.returncode == 7
@@ -509,17 +505,10 @@ def test_a_user_without_fusermount_runs_a_command(small, own_point, device_for_u
 def test_a_private_mount_that_ends_leaves_others_theirs(small, own_point, device_for_users,
                                                         namespaces):
     """The kernel unmounts in all namespaces what is removed in one."""
-    new = own_point / "new"
-
-    def running_privately(script):
-        process = subprocess.Popen(
-            [*without_fusermount(SOMEBODY), FOLDFS, "-q", "--mkdir", small[1], new, "--", "sh",
-             "-c", f"echo ready; read line; {script}", new],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        foldfs.wait_for_line(process.stdout, rb"ready\n")
-        return process
-
-    with running_privately("exit 7") as first, running_privately('cat "$0/file"') as second:
+    first, second = (
+        running(small[1], own_point / "new", f"echo ready; read line; {script}", "--mkdir",
+                prefix=without_fusermount(SOMEBODY)) for script in ("exit 7", 'cat "$0/file"'))
+    with first, second:
         first.communicate(b"go\n", timeout=PATIENCE)
         assert second.communicate(b"go\n", timeout=PATIENCE)[0] == b"content\n"
     assert (first.returncode, second.returncode) == (7, 0)
@@ -532,15 +521,13 @@ def test_what_is_mounted_meanwhile_is_there_in_a_private_namespace(
     """As autofs(5) does it with homes; nothing comes the other way."""
     shared = place / "shared"
     shared.mkdir()
-    os.chown(own_point, foldfs.NAMELESS, foldfs.NAMELESS)
+    os.chown(own_point, NAMELESS, NAMELESS)
     run("mount", "-t", "tmpfs", "none", shared)
     try:
         run("mount", "--make-shared", shared)
         (shared / "home").mkdir()
-        command = [*as_user(foldfs.NAMELESS), FOLDFS, "-q", small[1], own_point, "--", "sh", "-c",
-                   'echo ready; read line; ls "$0"', shared / "home"]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-            foldfs.wait_for_line(process.stdout, rb"ready\n")
+        with running(small[1], own_point, f"echo ready; read line; ls {shared}/home",
+                     prefix=as_user(NAMELESS)) as process:
             assert not is_mounted(own_point)
             run("mount", "-t", "tmpfs", "none", shared / "home")
             (shared / "home" / "late").touch()
@@ -890,7 +877,7 @@ def test_a_daemon_that_ends_late_leaves_the_next_mount_alone(small, mount, point
     daemon, which is stopped."""
     before = mount(small[1], "-f")
     os.kill(before.daemon, signal.SIGSTOP)
-    assert ctypes.CDLL(None).umount2(os.fsencode(point), 0) == 0
+    assert foldfs.libc.umount2(os.fsencode(point), 0) == 0
     after = mount(small[1], "-f")
     os.kill(before.daemon, signal.SIGCONT)
     assert before.wait() == 0

@@ -22,8 +22,8 @@ import gate
 import trees
 from groups import memory_group
 from foldfs import (
-    FOLDFS, FOLDSTAT, MIB, NOBODY, PATIENCE, SOMEBODY, as_user, find_program, is_root, needs, run,
-    wait_until)
+    FOLDFS, FOLDSTAT, MIB, NOBODY, PATIENCE, SOMEBODY, as_user, find_program, is_root, needs,
+    refused, run, wait_until)
 
 HERE = Path(__file__).resolve().parent
 WORDS = ["--no-fuse", "-q"]
@@ -965,12 +965,6 @@ def test_the_first_process_of_a_container_passes_signals_on(small, point):
         os.kill(first, signal.SIGTERM)
         assert outside.stdout.read() == b"got it\n"
         assert outside.wait(PATIENCE) == 5
-
-
-def refused(status, *words):
-    done = run(FOLDFS, *words, status=status)
-    assert done.err.startswith("foldfs: ") and done.err.count("\n") == 1, done.err
-    return done.err
 
 
 def test_what_is_of_mounts_is_refused(small, point):

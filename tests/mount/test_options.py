@@ -20,14 +20,8 @@ import pytest
 import foldfs
 import trees
 from foldfs import (
-    FOLDFS, FOLDPACK, FOLDSTAT, MIB, NOBODY, PATIENCE, SOMEBODY, as_user, is_root, needs, run)
-
-
-def refused(status, *words):
-    """foldfs says no, in one line, with nothing mounted."""
-    done = run(FOLDFS, *words, status=status)
-    assert done.err.startswith("foldfs: ") and done.err.count("\n") == 1, done.err
-    return done.err
+    FOLDFS, FOLDPACK, FOLDSTAT, MIB, NOBODY, PATIENCE, SOMEBODY, as_user, is_root, needs, refused,
+    run)
 
 
 # --- files that are no files ----------------------------------------------------------------

@@ -181,14 +181,6 @@ def ask_often(point):
                    timeout=foldfs.PATIENCE)
 
 
-def test_a_daemon_serves_although_nobody_reads_what_it_says(small, mount):
-    mounted = mount(small[1], "-f", "-d")
-    ask_often(mounted.path)
-    foldfs.wait_for_line(mounted.process.stderr, rb"unique: ")
-    mounted.requests()
-    foldfs.wait_for_line(mounted.process.stderr, rb"foldfs: \d+ lines are lost: nobody read them")
-
-
 def test_a_daemon_serves_and_ends_although_its_terminal_was_stopped(small, point):
     with on_terminal(False, FOLDFS, "-f", "-d", "--grace=0", small[1], point) as terminal:
         terminal.wait_for("unmount: fusermount3")

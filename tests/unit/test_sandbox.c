@@ -444,11 +444,25 @@ TEST_OF(fresh, names_outside_of_the_folder_stay)
 		{SYS_renameat2, {here, old, here, new}, EACCES},
 		{SYS_openat, {here, new, O_CREAT | O_RDWR, 0600}, EACCES},
 		{SYS_openat, {here, (long)"/tmp", O_TMPFILE | O_RDWR, 0600}, EACCES},
+#ifdef SYS_mkdir
+		{SYS_mkdir, {new, 0700}, EACCES},
+		{SYS_mknod, {new, S_IFIFO | 0600}, EACCES},
+		{SYS_symlink, {old, new}, EACCES},
+		{SYS_link, {old, new}, EACCES},
+		{SYS_rename, {old, new}, EACCES},
+		{SYS_creat, {new, 0600}, EACCES},
+		{SYS_open, {new, O_CREAT | O_RDWR, 0600}, EACCES},
+#endif
 	};
 	const struct attack inside[] = {
 		{SYS_unlinkat, {here, old}, EACCES},
 		{SYS_truncate, {old}, EACCES},
 		{SYS_openat, {here, old, O_RDONLY | O_TRUNC}, EACCES},
+#ifdef SYS_unlink
+		{SYS_unlink, {old}, EACCES},
+		{SYS_rmdir, {(long)place}, EACCES},
+		{SYS_open, {old, O_RDONLY | O_TRUNC}, EACCES},
+#endif
 	};
 
 	need(SANDBOX_LANDLOCK);

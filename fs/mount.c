@@ -518,14 +518,9 @@ bool mount_checks_modes(const struct mount *mount)
 	return mount->checks_modes;
 }
 
-bool mount_opens_files(const struct mount *mount)
+bool mount_opens(const struct mount *mount, bool folders)
 {
-	return mount->checks_modes || mount->opens_files;
-}
-
-bool mount_opens_folders(const struct mount *mount)
-{
-	return mount->checks_modes || mount->opens_folders;
+	return mount->checks_modes || (folders ? mount->opens_folders : mount->opens_files);
 }
 
 void mount_set_opens(struct mount *mount, bool files, bool folders)

@@ -62,8 +62,7 @@ struct sandbox mount_needs(const struct mount *mount);
 bool mount_checks_modes(const struct mount *mount);
 /* Whether the kernel's opens of files, or of folders, must be answered: that are checked, or that
  * it cannot do without (Linux before 5.1), which mount_set_opens() says. */
-bool mount_opens_files(const struct mount *mount);
-bool mount_opens_folders(const struct mount *mount);
+bool mount_opens(const struct mount *mount, bool folders);
 void mount_set_opens(struct mount *mount, bool files, bool folders);
 
 enum request {

@@ -235,9 +235,11 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 
 /* ENOSYS holds for all files, or all folders, and the life of the mount: the kernel never opens or
  * releases here again, and keeps what it has cached. */
-static void reply_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file, bool needed)
+static void reply_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file, bool folder)
 {
-	int r = needed ? check_access(req, ino, file->flags & FMODE_EXEC ? X_OK : R_OK) : -ENOSYS;
+	int r = mount_opens(mount_of(req), folder)
+			? check_access(req, ino, file->flags & FMODE_EXEC ? X_OK : R_OK)
+			: -ENOSYS;
 
 	mount_count(mount_of(req), REQUEST_OPEN);
 	if (r < 0) {
@@ -251,12 +253,12 @@ static void reply_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file)
 {
-	reply_open(req, ino, file, mount_opens_files(mount_of(req)));
+	reply_open(req, ino, file, false);
 }
 
 static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file)
 {
-	reply_open(req, ino, file, mount_opens_folders(mount_of(req)));
+	reply_open(req, ino, file, true);
 }
 
 static void op_access(fuse_req_t req, fuse_ino_t ino, int mask)

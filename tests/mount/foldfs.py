@@ -67,6 +67,10 @@ def needs(*programs):
     return pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
 
 
+def needs_root(*programs):
+    return lambda test: is_root(needs(*programs)(test))
+
+
 def lacks(reason):
     """Skips where there is no mount, or no server, but not where a run without these would be worth
     nothing (.ci/run)."""

@@ -20,8 +20,8 @@ import pytest
 import foldfs
 import server
 from foldfs import (
-    FOLDFS, FOLDPACK, NAMELESS, PATIENCE, SOMEBODY, as_user, is_mounted, is_root, needs, run,
-)
+    FOLDFS, FOLDPACK, NAMELESS, PATIENCE, SOMEBODY, as_user, is_mounted, is_root, needs, needs_root,
+    run)
 
 SIGNALS = [signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2,
            signal.SIGALRM, signal.SIGIO, signal.SIGRTMAX]
@@ -59,8 +59,7 @@ def oom_score_adj(pid):
     return int(Path(f"/proc/{pid}/oom_score_adj").read_text())
 
 
-@is_root
-@needs("choom")
+@needs_root("choom")
 def test_root_s_daemon_is_killed_late_for_lack_of_memory_and_its_command_is_not(small, mount,
                                                                                place):
     if oom_score_adj("self") != 0 or run("choom", "-n", "-500", "true", status=None).returncode:
@@ -366,8 +365,7 @@ def test_what_a_command_leaves_behind_does_not_keep_the_mount(small, point):
 # --- as a user ----------------------------------------------------------------------------
 
 
-@is_root
-@needs("fusermount3", "setpriv")
+@needs_root("fusermount3", "setpriv")
 def test_a_user_mounts_and_unmounts(small, own_point, mount, device_for_users):
     source, pack = small
     mounted = mount(pack, at=own_point, uid=SOMEBODY)
@@ -381,8 +379,7 @@ def test_a_user_mounts_and_unmounts(small, own_point, mount, device_for_users):
     mounted.close()
     assert not is_mounted(own_point)
 
-@is_root
-@needs("fusermount3", "setpriv")
+@needs_root("fusermount3", "setpriv")
 def test_a_user_runs_a_command(small, own_point, device_for_users):
     script = 'cat "$0/file"; exit 7'
     done = with_command(small[1], own_point, "sh", "-c", script, own_point, status=7,
@@ -391,8 +388,7 @@ def test_a_user_runs_a_command(small, own_point, device_for_users):
     assert not is_mounted(own_point)
 
 
-@is_root
-@needs("fusermount3", "setpriv")
+@needs_root("fusermount3", "setpriv")
 def test_a_mount_that_cannot_be_removed_is_not_blamed_on_the_command(
         small, own_point, place, device_for_users):
     """As without /etc/mtab. libfuse mounts by the fusermount3 that it was built for."""
@@ -416,8 +412,7 @@ def test_a_user_cannot_mount_on_another_s_folder(small, point, device_for_users)
     assert not is_mounted(point)
 
 
-@is_root
-@needs("setpriv", "unshare")
+@needs_root("setpriv", "unshare")
 def test_a_device_that_a_user_may_not_open(small, own_point, place):
     os.mknod(place / "fuse", stat.S_IFCHR | 0o600, os.stat("/dev/fuse").st_rdev)
     hide = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /dev/fuse && exec "$@"',
@@ -427,8 +422,7 @@ def test_a_device_that_a_user_may_not_open(small, own_point, place):
     assert "'foldfs --no-fuse PACK DIR -- COMMAND'" in said
 
 
-@is_root
-@needs("setpriv")
+@needs_root("setpriv")
 def test_a_user_without_a_name(small, place, device_for_users):
     """As 'docker run --user 1234' has them: without a home, too."""
     own = place / "own"
@@ -465,8 +459,7 @@ def without_capability():
     return ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
 
 
-@is_root
-@needs("fusermount3", "setpriv", "unshare")
+@needs_root("fusermount3", "setpriv", "unshare")
 @pytest.mark.parametrize("prefix, said", [
     (lambda: without_fusermount(SOMEBODY), "fusermount3 is missing"),
     (lambda: ["setpriv", "--no-new-privs", *as_user(SOMEBODY)],
@@ -477,8 +470,7 @@ def test_who_may_not_mount_is_told_the_way_out(small, own_point, device_for_user
     assert said in line and "-- COMMAND" in line
 
 
-@is_root
-@needs("setpriv", "unshare")
+@needs_root("setpriv", "unshare")
 def test_a_root_that_may_not_mount_runs_a_command(small, point):
     if run(*without_capability(), "unshare", "-U", "-m", "true", status=None).returncode != 0:
         pytest.skip("no user namespaces without CAP_SYS_ADMIN here")
@@ -487,8 +479,7 @@ def test_a_root_that_may_not_mount_runs_a_command(small, point):
     assert not is_mounted(point)
 
 
-@is_root
-@needs("fusermount3", "setpriv", "unshare")
+@needs_root("fusermount3", "setpriv", "unshare")
 def test_a_user_without_fusermount_runs_a_command(small, own_point, device_for_users, namespaces):
     """In a namespace of its own: the command sees the files, nobody else sees a mount."""
     script = 'cat "$0/file"; id -u; stat -c %u "$0/file"; echo ready; read line; exit 7'
@@ -500,8 +491,7 @@ def test_a_user_without_fusermount_runs_a_command(small, own_point, device_for_u
     assert os.listdir(own_point) == []
 
 
-@is_root
-@needs("fusermount3", "setpriv", "unshare")
+@needs_root("fusermount3", "setpriv", "unshare")
 def test_a_private_mount_that_ends_leaves_others_theirs(small, own_point, device_for_users,
                                                         namespaces):
     """The kernel unmounts in all namespaces what is removed in one."""
@@ -514,8 +504,7 @@ def test_a_private_mount_that_ends_leaves_others_theirs(small, own_point, device
     assert (first.returncode, second.returncode) == (7, 0)
 
 
-@is_root
-@needs("setpriv", "unshare")
+@needs_root("setpriv", "unshare")
 def test_what_is_mounted_meanwhile_is_there_in_a_private_namespace(
         small, place, own_point, device_for_users, namespaces):
     """As autofs(5) does it with homes; nothing comes the other way."""
@@ -535,8 +524,7 @@ def test_what_is_mounted_meanwhile_is_there_in_a_private_namespace(
     finally:
         run("umount", "-R", shared)
 
-@is_root
-@needs("fusermount3", "setpriv", "unshare")
+@needs_root("fusermount3", "setpriv", "unshare")
 def test_allow_other_needs_the_administrator(small, own_point, device_for_users):
     with contextlib.suppress(FileNotFoundError), open("/etc/fuse.conf", encoding="utf-8") as conf:
         if any(line.startswith("user_allow_other") for line in conf):
@@ -546,8 +534,7 @@ def test_allow_other_needs_the_administrator(small, own_point, device_for_users)
     assert not is_mounted(own_point)
 
 
-@is_root
-@needs("unshare")
+@needs_root("unshare")
 def test_root_of_a_user_namespace_mounts(small, own_point, device_for_users, namespaces):
     """As in a rootless container."""
     script = '"$1" -q "$2" "$3" && cat "$3/file" && umount "$3"'
@@ -670,8 +657,7 @@ def lock_names():
 
 
 @pytest.mark.alone
-@is_root
-@needs("setpriv")
+@needs_root("setpriv")
 @pytest.mark.parametrize("full", [False, True])
 def test_another_user_cannot_hold_up_a_mount(small, mount, point, full):
     """By binding the name of the lock, which is no secret, even if nobody more can connect."""
@@ -714,16 +700,14 @@ def test_another_pack_is_busy(small, images, mount, point):
     assert len(foldfs.mount_lines(point)) == 1
 
 
-@is_root
-@needs("setpriv")
+@needs_root("setpriv")
 def test_another_user_s_mount_is_busy(small, own_point, device_for_users, mount):
     """Of the same pack, even: it would not be readable."""
     mounted = mount(small[1], "--allow_other", at=own_point)
     assert "busy" in refused(small[1], mounted.path, prefix=as_user(SOMEBODY))
 
 
-@is_root
-@needs("setpriv")
+@needs_root("setpriv")
 def test_a_user_whose_number_begins_like_another_s(small, point, device_for_users):
     """Mounted by root for the other, since fusermount3 may not let users let others in."""
     fd = os.open("/dev/fuse", os.O_RDWR)
@@ -823,8 +807,7 @@ def test_the_remains_of_a_killed_daemon_are_replaced(small, mount, point, looked
     assert (point / "file").read_bytes() == b"content\n"
 
 
-@is_root
-@needs("fusermount3", "setpriv")
+@needs_root("fusermount3", "setpriv")
 def test_the_remains_are_replaced_where_the_caller_ignores_sigchld(small, own_point, mount,
                                                                    device_for_users):
     mounted = mount(small[1], at=own_point, uid=SOMEBODY)
@@ -836,8 +819,7 @@ def test_the_remains_are_replaced_where_the_caller_ignores_sigchld(small, own_po
     assert "the daemon that served it had died; its mount was removed" in done.err
 
 
-@is_root
-@needs("setpriv")
+@needs_root("setpriv")
 def test_the_remains_of_another_user_s_daemon_are_not_touched(small, own_point, mount,
                                                               device_for_users):
     mounted = mount(small[1], "--allow_other", at=own_point)
@@ -856,8 +838,7 @@ def connections(place):
     run("umount", place / "connections")
 
 
-@is_root
-@needs("prlimit")
+@needs_root("prlimit")
 @pytest.mark.parametrize("files", [
     1024, pytest.param(3, marks=pytest.mark.plain)])  # LeakSanitizer opens files at the end
 def test_a_connection_that_is_aborted_leaves_no_mount(small, mount, point, connections, files):

@@ -22,7 +22,7 @@ import gate
 import trees
 from groups import memory_group
 from foldfs import (
-    FOLDFS, FOLDSTAT, MIB, NOBODY, PATIENCE, SOMEBODY, as_user, find_program, is_root, needs,
+    FOLDFS, FOLDSTAT, MIB, NOBODY, PATIENCE, SOMEBODY, as_user, find_program, is_root, needs_root,
     refused, run, wait_until)
 
 HERE = Path(__file__).resolve().parent
@@ -423,8 +423,7 @@ def test_others_are_told_what_a_mount_tells(small, place, point, mount):
     assert "not the root of a foldfs mount" in run(FOLDSTAT, point, status=1).err
 
 
-@is_root
-@needs("setpriv")
+@needs_root("setpriv")
 def test_the_live_view_shows_the_job(small, own_point):
     from terminal import Terminal
     with running(small[1], own_point, before=as_user(SOMEBODY)):
@@ -456,8 +455,7 @@ def test_of_two_jobs_the_later_one_tells(small, point):
         assert f"pool={9 * MIB}" in asked(point)["options"]
 
 
-@is_root
-@needs("setpriv")
+@needs_root("setpriv")
 @pytest.mark.parametrize("whose", [0, SOMEBODY])
 def test_other_users_are_told_nothing(whose, small, place, own_point):
     (place / "order").write_text("file\n")
@@ -482,8 +480,7 @@ sys.stdin.read()
 """
 
 
-@is_root
-@needs("setpriv")
+@needs_root("setpriv")
 def test_a_stranger_is_not_believed(small, point):
     """Who has such a name first, and answers nothing; soon nobody can connect any more."""
     with subprocess.Popen([*as_user(SOMEBODY), sys.executable, "-c", STRANGER, point],
@@ -524,8 +521,7 @@ sys.stdin.read()
 """
 
 
-@is_root
-@needs("setpriv")
+@needs_root("setpriv")
 def test_what_a_stranger_sends_keeps_no_job(small, point):
     """A socket whose data nobody takes: who closes it last waits for that."""
     with running(small[1], point) as process:
@@ -881,8 +877,7 @@ def sums_of(folder):
 # --- where it runs ----------------------------------------------------------------------------
 
 
-@is_root
-@needs("setpriv")
+@needs_root("setpriv")
 @pytest.mark.parametrize("space", [[], ["unshare", "--user"]], ids=["as is", "user namespace"])
 def test_a_user_without_capabilities(space, small, own_point):
     source, pack = small
@@ -890,8 +885,7 @@ def test_a_user_without_capabilities(space, small, own_point):
     assert content(pack, own_point, before=before) == trees.content(source)
 
 
-@is_root
-@needs("setpriv")
+@needs_root("setpriv")
 def test_owners_are_called_as_the_namespace_of_who_asks_does(small, own_point):
     """A job's own one, where its user is root."""
     script = "stat -c '%u %g' $0/file; " \
@@ -900,8 +894,7 @@ def test_owners_are_called_as_the_namespace_of_who_asks_does(small, own_point):
     assert done.out == f"{SOMEBODY} {SOMEBODY}\n0 0\n0 0\n"
 
 
-@is_root
-@needs("setpriv")
+@needs_root("setpriv")
 def test_what_containers_refuse_is_not_needed(small, own_point):
     """All calls since Linux 5.1, among them pidfd_getfd, which Docker's profile refuses."""
     words = as_user(SOMEBODY)
@@ -931,30 +924,26 @@ def contained(request, point):
     return in_container([], uid, privileges=["--no-new-privs"] * ("no new" in request.param))
 
 
-@is_root
-@needs("setpriv", "unshare")
+@needs_root("setpriv", "unshare")
 def test_a_container_sees_what_was_packed(contained, images, point):
     source, pack = images
     assert content(pack, point, before=contained) == trees.content(source)
 
 
-@is_root
-@needs("setpriv", "unshare")
+@needs_root("setpriv", "unshare")
 def test_a_container_that_mounts_nothing_is_told_the_way_out(contained, small, point):
     assert "foldfs --no-fuse PACK DIR -- COMMAND" in run(*contained, FOLDFS, small[1], point,
                                                          status=1).err
     run(*contained, "unshare", "--user", "true", status=1)
 
 
-@is_root
-@needs("setpriv", "unshare")
+@needs_root("setpriv", "unshare")
 @pytest.mark.slow
 def test_imagefolder_cannot_tell_a_container_from_the_source(contained, images, point):
     hold_imagefolder(images, point, "fork:2", "spawn:2", before=contained)
 
 
-@is_root
-@needs("unshare")
+@needs_root("unshare")
 def test_the_first_process_of_a_container_passes_signals_on(small, point):
     """As `docker stop` sends them: the kernel keeps from that process what it does not handle."""
     script = "trap 'echo got it; exit 5' TERM; echo began; while :; do sleep 0.05; done"

@@ -7,10 +7,8 @@ import sys
 import pytest
 
 import foldfs
-from foldfs import FOLDFS, PATIENCE, is_root, needs, run
-from test_nofuse import WORDS, begun, in_job, job, listeners, pack_of  # noqa: F401  (a fixture)
-
-WITHOUT = ("env", "-u", "LD_PRELOAD")
+from foldfs import FOLDFS, PATIENCE, is_root, needs_root, run
+from test_nofuse import WITHOUT, WORDS, begun, in_job, job, listeners, pack_of  # noqa: F401
 
 
 @pytest.fixture
@@ -33,8 +31,7 @@ for path in sys.argv[1:]: print(os.stat(path).st_size, open(path).read(), end=""
 """
 
 
-@is_root
-@needs("unshare")
+@needs_root("unshare")
 @pytest.mark.parametrize("early", [True, False])
 @pytest.mark.parametrize("how", [(), WITHOUT], ids=["as it is", "without the object"])
 def test_a_mount_of_a_part_and_one_that_is_made_later_show_it(how, early, small, place, above):

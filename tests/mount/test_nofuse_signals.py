@@ -14,10 +14,9 @@ import pytest
 
 import foldfs
 from foldfs import FOLDFS, PATIENCE, ROOT, needs, run, wait_until
-from test_nofuse import in_job, job, listeners  # noqa: F401  (a fixture)
+from test_nofuse import WITHOUT, in_job, job, listeners  # noqa: F401
 
 PROGRAMS = Path(__file__).with_name("signal_programs")
-WITHOUT = ("env", "-u", "LD_PRELOAD")
 
 
 def compiled(name, place, *words, compiler="cc"):

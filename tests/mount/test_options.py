@@ -20,8 +20,8 @@ import pytest
 import foldfs
 import trees
 from foldfs import (
-    FOLDFS, FOLDPACK, FOLDSTAT, MIB, NOBODY, PATIENCE, SOMEBODY, as_user, is_root, needs, refused,
-    run)
+    FOLDFS, FOLDPACK, FOLDSTAT, MIB, NOBODY, PATIENCE, SOMEBODY, as_user, is_root, needs_root,
+    refused, run)
 
 
 # --- files that are no files ----------------------------------------------------------------
@@ -246,8 +246,7 @@ def test_cache_says_who_keeps_what_was_read(small, mount, options, mode, policie
     assert stats["cache_mode"] == mode and stats["pool"]["policy"] in policies
     assert ("the kernel keeps what was read" in mounted.said) == (mode == "kernel")
 
-@is_root
-@needs("unshare")
+@needs_root("unshare")
 def test_cache_is_shared_where_not_all_fits(bulk, place):
     """In a namespace of its own, on a machine with less memory than the pack has bytes."""
     (place / "mnt").mkdir()
@@ -469,8 +468,7 @@ def test_quiet_says_nothing(small, mount):
 # --- as other programs start it -----------------------------------------------------------
 
 
-@is_root
-@needs("mount.fuse3", "unshare")
+@needs_root("mount.fuse3", "unshare")
 def test_mount_8_mounts(small, point, place):
     """Where mount(8) finds foldfs: in a folder of the system, for which this one stands in."""
     (place / "bin").mkdir()
@@ -563,8 +561,7 @@ def test_a_device_that_was_not_mounted_is_refused(small):
     assert "/dev/fd/" in done.err
 
 
-@is_root
-@needs("setpriv")
+@needs_root("setpriv")
 def test_modes_hold_where_the_caller_leaves_them_to_foldfs(small, point):
     """The kernel looks at them only if the mount was made with default_permissions."""
     with handed_over(small[1], point, f"--uid={NOBODY}", f"--gid={NOBODY}", "--umask=077"):
@@ -576,8 +573,7 @@ def test_modes_hold_where_the_caller_leaves_them_to_foldfs(small, point):
         assert run("cat", point / "file").out == "content\n"  # root
 
 
-@is_root
-@needs("setpriv")
+@needs_root("setpriv")
 def test_modes_are_looked_up_of_a_file_whose_first_name_is_not_in_the_mount(place, point):
     """It is linked from a folder beside the one that is shown."""
     source = place / "source"

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from foldfs import FOLDFS, needs, run
-from test_nofuse import job, listeners  # noqa: F401  (a fixture)
+from test_nofuse import WITHOUT, job, listeners  # noqa: F401
 
 OBJECT = Path(FOLDFS).with_name("foldfs-preload.so")
-WITHOUT = ("env", "-u", "LD_PRELOAD")
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -48,8 +48,14 @@ def first_file(mounted):
     return os.path.join(os.fsencode(mounted), trees.files(mounted)[0])
 
 
-def live(*args, **options):
-    return Terminal(FOLDSTAT, "-w", *args, **options)
+@contextlib.contextmanager
+def live(*args, before=(), **options):
+    """It is quit at the end, unless it has ended."""
+    with Terminal(*before, FOLDSTAT, "-w", *args, **options) as view:
+        yield view
+        if view.pid:
+            view.press(b"q")
+            assert view.end() == 0
 
 
 def test_it_shows_what_a_reader_reads(bulk, mount):
@@ -61,8 +67,6 @@ def test_it_shows_what_a_reader_reads(bulk, mount):
         for label in ("storage", "files/s", "from memory", "waiting", "waits", "order", "epoch",
                       "pool", "read ahead", "bad files"):
             assert f"\n{label} " in text, label
-        view.press(b"q")
-        assert view.end() == 0
 
 
 @pytest.mark.parametrize("rows, columns", [(40, 120), (8, 30), (1, 1), (70, 400)])
@@ -72,8 +76,6 @@ def test_it_follows_the_size_of_the_terminal(mounted, rows, columns):
         view.resize(rows, columns)
         view.wait_for(lambda text: text.splitlines()[-1].startswith("q quit"[:columns])
                       and len(text.splitlines()) == rows)
-        view.press(b"q")
-        assert view.end() == 0
 
 
 @pytest.mark.parametrize("end", [
@@ -127,8 +129,6 @@ def test_keys_pause_it_and_show_help(mounted):
         view.press(b" ")
         view.wait_for(lambda text: "paused" not in text and "nothing was read yet" not in text)
         view.press(b"\x0c")
-        view.press(b"q")
-        assert view.end() == 0
 
 
 @pytest.fixture
@@ -145,8 +145,8 @@ def of_sync(place, small, device_for_users):
         yield start
 
 
-def live_of_sync(*args):
-    return Terminal(*as_user(SYNC), FOLDSTAT, "-w", *args)
+def live_of_sync():
+    return live(before=as_user(SYNC))
 
 
 @is_root
@@ -165,8 +165,6 @@ def test_all_mounts_of_a_user_are_shown_as_they_come_and_go(of_sync):
         foldfs.unmount(two.path, SYNC)
         assert two.wait() == 0
         view.wait_for(lambda text: "/two: unmounted" in text and "of 2" not in text)
-        view.press(b"q")
-        assert view.end() == 0
 
 
 @is_root
@@ -176,8 +174,6 @@ def test_it_begins_with_the_mount_that_is_read(of_sync):
     of_sync("three")
     with live_of_sync() as view:
         view.wait_for(lambda text: "2 of 3" in text and text.splitlines()[0].find("/two") > 0)
-        view.press(b"q")
-        assert view.end() == 0
 
 
 @is_root
@@ -209,8 +205,6 @@ def test_a_mount_whose_daemon_died_is_said(mounted):
         view.wait_for("q quit")
         os.kill(mounted.daemon, signal.SIGKILL)
         view.wait_for("its daemon has died; 'fusermount3 -u")
-        view.press(b"q")
-        assert view.end() == 0
     mounted.wait()
     foldfs.unmount(mounted.path)
 
@@ -246,8 +240,6 @@ def test_storage_that_hangs_is_said(gate, mount):
             gate.open()
             assert reader.wait(foldfs.PATIENCE) == 0
             view.wait_for(lambda text: "storage does not answer" not in text)
-            view.press(b"q")
-            assert view.end() == 0
         finally:
             gate.open()
 

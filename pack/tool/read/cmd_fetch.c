@@ -185,10 +185,8 @@ static int fetch_all(struct fetch *fetch)
 		progress_add(&fetch->progress, 0, stats.cached - shown);
 		if (stats.complete)
 			return 0;
-		if (stats.filler == FILL_NO_ROOM)
-			return refuse_room(fetch, &stats);
 		/* A pass that ends without any of these has found damage. Then another follows. */
-		if (stats.filler == FILL_FAILED && stats.full)
+		if (stats.filler == FILL_NO_ROOM || (stats.filler == FILL_FAILED && stats.full))
 			return refuse_room(fetch, &stats);
 		if (stats.filler == FILL_FAILED && (stats.error || stats.failed))
 			return log_fail(stats.error ? stats.error : -EIO,

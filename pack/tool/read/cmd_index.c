@@ -71,23 +71,15 @@ static bool is_folder(const char *path)
 /* The file that is read: of a folder that is an LMDB, the one in it. */
 static int find_file(const char *name, char **ret, struct err *err)
 {
-	SCOPE_FREE char *absolute = NULL;
-	char *inner;
+	SCOPE_FREE char *absolute = NULL, *inner = NULL;
 	int r = name_absolute(name, &absolute, err);
 
-	if (r == 0 && is_folder(absolute)) {
-		if (asprintf(&inner, "%s/data.mdb", absolute) < 0)
-			return -ENOMEM;
-		if (access(inner, F_OK) == 0) {
-			free(absolute);
-			absolute = inner;
-		} else {
-			free(inner);
-		}
-	}
-	if (r == 0)
-		*ret = steal_ptr(&absolute);
-	return r;
+	if (r < 0)
+		return r;
+	if (asprintf(&inner, "%s/data.mdb", absolute) < 0)
+		return -ENOMEM;
+	*ret = steal_ptr(access(inner, F_OK) == 0 ? &inner : &absolute);
+	return 0;
 }
 
 static int find_output(const struct settings *settings, const char *file, char **ret,

@@ -120,45 +120,40 @@ static int say_fault(void *context, const struct dataset_fault *fault)
 	return 0;
 }
 
-static int say_etag(struct verify *verify, const struct batch *batch)
+static int say_file(struct verify *verify, uint32_t entry, const char *damage, const char *text)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
-	struct dataset_fault fault = {.damage = "etag",
-				      .text = "the bytes do not match the MD5 in the ETag"};
+	struct dataset_fault fault = {.entry = entry, .damage = damage, .text = text};
+	int r = dataset_path(verify->dataset, entry, &path);
+
+	fault.path = path.data;
+	fault.len = path.len;
+	return r < 0 ? r : say_fault(verify, &fault);
+}
+
+static int say_etag(struct verify *verify, const struct batch *batch)
+{
+	uint32_t entry = *batch->files;
 
 	for (uint32_t i = 0; i < batch->count; i++)
 		if (dataset_entry(verify->dataset, batch->files[i]).size)
-			fault.entry = batch->files[i];
-	if (dataset_path(verify->dataset, fault.entry, &path) < 0)
-		return -ENOMEM;
-	fault.path = path.data;
-	fault.len = path.len;
-	return say_fault(verify, &fault);
+			entry = batch->files[i];
+	return say_file(verify, entry, "etag", "the bytes do not match the MD5 in the ETag");
 }
 
 static int say_stretch(struct verify *verify)
 {
-	SCOPE(buf_release) struct buf path = BUF_INIT;
 	const struct stretch stretch = verify->stretch;
 	bool read = stretch.error == -EBADMSG;
-	struct dataset_fault fault = {.entry = stretch.entry,
-				      .damage = read ? "checksum" : DAMAGE_UNREADABLE};
 	char text[256];
-	int r;
 
 	verify->stretch.error = 0;
 	if (stretch.error == 0)
 		return 0;
-	r = dataset_path(verify->dataset, stretch.entry, &path);
-	if (r < 0)
-		return r;
 	snprintf(text, sizeof(text), "bytes %lu-%lu%s%s", stretch.from, stretch.end - 1,
 		 read ? " do not match their checksum" : ": ",
 		 read ? "" : strerror(-stretch.error));
-	fault.path = path.data;
-	fault.len = path.len;
-	fault.text = text;
-	return say_fault(verify, &fault);
+	return say_file(verify, stretch.entry, read ? "checksum" : DAMAGE_UNREADABLE, text);
 }
 
 /* --- the bytes -------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
-/* What an image is, from its first bytes: pack/tool/image/image.h. */
+/* What an image is, from its first bytes: pack/tool/image/image.h. Sizes that lie far from these:
+ * tests/mount/test_kinds.py. */
 #include "base/scope.h"
 #include "pack/tool/image/image.h"
 #include "tests/unit/test.h"
@@ -144,33 +145,6 @@ TEST(a_gif_is_as_large_as_its_first_picture_needs)
 	image = inspect(BYTES("GIF89a\x40\0\x40\0\0\0\0,\2\0\0\0\x20\0\x10\0\0\2"));
 	assert_int_equal(image.width, 64);
 	assert_int_equal(image.height, 64);
-}
-
-/* Long profiles, comments, pixels: only what reads a part of the file is bounded. */
-TEST(a_header_may_lie_anywhere)
-{
-	enum { FAR = 200000 };
-	static uint8_t jpeg[2 * FAR] = {0xff, 0xd8}, tiff[FAR + 64];
-	size_t at = 2, frame = samples[0].len - 2;
-	struct dataset_image image;
-
-	for (; at < FAR; at += 0x8002)
-		memcpy(jpeg + at, "\xff\xfe\x80\0", 4);
-	memcpy(jpeg + at, samples[0].data + 2, frame);
-	image = inspect(jpeg, at + frame);
-	assert_int_equal(image.width, samples[0].width);
-
-	memcpy(tiff, "II*\0\x40\x0d\3\0", 8);
-	memcpy(tiff + FAR, "\2\0\0\1\3\0\1\0\0\0\x0a\0\0\0\1\1\4\0\1\0\0\0\x14\0\0\0\0\0\0\0", 30);
-	image = inspect(tiff, FAR + 30);
-	assert_int_equal(image.width, 10);
-	assert_int_equal(image.height, 20);
-	image = inspect(tiff, FAR);
-	assert_int_equal(image.width, 0);
-	assert_int_equal(image_directory(tiff, IMAGE_START), FAR);
-	image_inspect_directory(tiff, tiff + FAR, 30, &image);
-	assert_int_equal(image.width, 10);
-	assert_int_equal(image_directory(jpeg, IMAGE_START), 0);
 }
 
 TEST(words_that_look_like_magic_are_no_images)

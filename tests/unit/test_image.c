@@ -147,6 +147,23 @@ TEST(a_gif_is_as_large_as_its_first_picture_needs)
 	assert_int_equal(image.height, 64);
 }
 
+/* As of a file that is read in parts: of a GiB. */
+TEST(the_directory_of_a_tiff_may_come_alone)
+{
+	enum { FAR = 200000 };
+	static uint8_t tiff[FAR + 64] = "II*\0\x40\x0d\3\0";
+	struct dataset_image image;
+
+	memcpy(tiff + FAR, "\2\0\0\1\3\0\1\0\0\0\x0a\0\0\0\1\1\4\0\1\0\0\0\x14\0\0\0\0\0\0\0", 30);
+	image = inspect(tiff, FAR);
+	assert_int_equal(image.width, 0);
+	assert_int_equal(image_directory(tiff, IMAGE_START), FAR);
+	image_inspect_directory(tiff, tiff + FAR, 30, &image);
+	assert_int_equal(image.width, 10);
+	assert_int_equal(image.height, 20);
+	assert_int_equal(image_directory(samples[0].data, IMAGE_START), 0);
+}
+
 TEST(words_that_look_like_magic_are_no_images)
 {
 	expect_no_size(IMAGE_UNKNOWN, BYTES(""));

@@ -1,7 +1,8 @@
 /* The names of images that are to be made smaller, as texts beside them write these.
  *
  * Case does not count, nor folders, nor the suffix of an image. Images of one name in several
- * folders are one. Memory: 18 bytes a name. Threads may look while nobody adds. */
+ * folders are one. Memory: 18 bytes a name, and as many for its beginning, if that has a digit.
+ * Threads may look while nobody adds. */
 #pragma once
 
 #include "base/number_table.h"

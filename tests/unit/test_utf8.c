@@ -26,6 +26,8 @@ TEST(each_length_has_its_first_and_last_character)
 	expect("\xc2\x80", 2, 0x80);
 	expect("\xdf\xbf", 2, 0x7ff);
 	expect("\xe0\xa0\x80", 3, 0x800);
+	expect("\xed\x9f\xbf", 3, 0xd7ff); /* around the surrogates */
+	expect("\xee\x80\x80", 3, 0xe000);
 	expect("\xef\xbf\xbf", 3, 0xffff);
 	expect("\xf0\x90\x80\x80", 4, 0x10000);
 	expect("\xf4\x8f\xbf\xbf", 4, 0x10ffff);
@@ -57,9 +59,11 @@ TEST(other_ways_to_write_a_character_are_none)
 	expect("\xc1\xbf", 0, 0);
 	expect("\xe0\x9f\xbf", 0, 0);
 	expect("\xf0\x8f\xbf\xbf", 0, 0);
-	expect("\xed\xa0\x80", 0, 0);	  /* a surrogate */
+	expect("\xed\xa0\x80", 0, 0); /* a surrogate */
+	expect("\xed\xbf\xbf", 0, 0);
 	expect("\xf4\x90\x80\x80", 0, 0); /* behind the last one */
 	expect("\xf5\x80\x80\x80", 0, 0);
+	expect("\xff", 0, 0);
 	expect("\xe2\x28\xa1", 0, 0);
 	expect("\xe2\x82\x28", 0, 0);
 }

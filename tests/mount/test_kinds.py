@@ -106,7 +106,7 @@ def far_headers():
         "comment.gif": gif.getvalue(),
         "last.tif": tiff(90, 60), "last.tiff": tiff(90, 60, order=">"),
         "behind a gap.tif": tiff(90, 60, gap=100001), "big.tif": tiff(90, 60, wide=True),
-        "large.tif": tiff(90, 60, gap=65 * MIB), "large and big.tif": tiff(90, 60, 65 * MIB, True)}
+        "large.tif": tiff(90, 60, gap=65 * MIB)}
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def far(tmp_path):
 
 def test_a_size_is_known_wherever_it_lies(far):
     found, _ = pack(far, "--check=decode")
-    assert len(found) == 10
+    assert len(found) == 9
     assert {name for name in found if found[name][1:] != (90, 60)} == set()
     run("tar", "-cf", far.parent / "far.tar", "-C", far, ".")
     assert pack(far.parent / "far.tar", "--force")[0] == found

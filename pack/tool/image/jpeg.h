@@ -36,9 +36,8 @@ int jpeg_head_read(const uint8_t *data, size_t len, struct jpeg_head *ret, struc
 void jpeg_head_release(struct jpeg_head *head);
 
 /* Decodes a JPEG as PIL does, without turning it; CMYK to four bytes a pixel, as they are in the
- * file. `shrink` is 1, 2, 4 or 8: the
- * result has that fraction of the size, rounded up. A smaller inverse DCT makes it, which is
- * quicker than decoding everything. Damage that libjpeg only warns of counts, too, unless
+ * file. `shrink` is 1, 2, 4 or 8: the result has that fraction of the size, rounded up, by a
+ * smaller inverse DCT, which is quicker. Damage that libjpeg only warns of counts, too, unless
  * check_jpeg() says that decoders read every pixel.
  *
  * 0, -EBADMSG (damaged), -EFBIG (libjpeg would take over 1 GiB besides the pixels), -ENOTSUP (a
@@ -47,10 +46,9 @@ int jpeg_decode(const uint8_t *data, size_t len, uint32_t shrink, struct pixels 
 		struct err *err);
 
 /* Appends a baseline JPEG to an empty buffer, of four bytes a pixel in CMYK, or in YCCK if `ycck`.
- * The quality is 1 to 100 on the scale of libjpeg and
- * PIL. Colour has half the resolution in both directions (4:2:0, as libjpeg and PIL do by default;
- * at quality 90 full resolution takes 22 % more bytes). The Huffman codes are made for the image.
- * `segments` are complete, and are copied verbatim ahead of the pixels.
+ * The quality is 1 to 100 on the scale of libjpeg and PIL, colour 4:2:0 as theirs (at quality 90
+ * full resolution takes 22 % more bytes). The Huffman codes are made for the image. `segments` are
+ * complete, and are copied verbatim ahead of the pixels.
  *
  * 0, -EINVAL (no JPEG can have that size), or -ENOMEM. */
 int jpeg_encode(const struct pixels *pixels, uint32_t quality, bool ycck,

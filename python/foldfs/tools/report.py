@@ -452,7 +452,6 @@ class Report:
                     self.copies.add(file)
                 labels.add(self.label(file))
 
-
     # --- the contact sheet ------------------------------------------------------------------------
 
     def choose(self, samples):
@@ -492,7 +491,6 @@ class Report:
             if file not in self.unread:
                 self.unread.add(file)
                 self.note("damaged" if damaged else "unreadable", file.path)
-
 
     def read(self):
         """Makes the pictures, and notes what is damaged, truncated or corrupt."""

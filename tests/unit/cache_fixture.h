@@ -59,9 +59,9 @@ struct holder {
 struct world {
 	char path[64];
 	int fd;
-	struct reader *reader;	/* of fd, */
-	struct far *far; /* or of this one, which reads from it: NULL, where it is near */
-	char *image;		/* what the file holds */
+	struct reader *reader; /* of fd, */
+	struct far *far;       /* or of this one, which reads from it: NULL, where it is near */
+	char *image;	       /* what the file holds */
 	uint64_t bytes, extents;
 	uint64_t offsets[MOST];
 	uint32_t sizes[MOST];

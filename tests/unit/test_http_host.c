@@ -16,6 +16,18 @@ static int end(void **state)
 
 FIXTURE_BY(host, struct http_host, begin, end);
 
+TEST_OF(host, an_eighth_is_kept_for_what_somebody_waits_for)
+{
+	host->under_way = HTTP_MOST - HTTP_MOST / 8 - 1;
+	assert_true(http_host_has_place(host, true));
+	host->under_way++;
+	assert_true(http_host_has_place(host, false) && !http_host_has_place(host, true));
+	host->under_way = HTTP_MOST - 1;
+	assert_true(http_host_has_place(host, false));
+	host->under_way++;
+	assert_false(http_host_has_place(host, false));
+}
+
 TEST_OF(host, an_overload_halves_the_limit_once_and_answers_raise_it)
 {
 	const unsigned half = HTTP_MOST / 4;

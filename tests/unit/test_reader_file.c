@@ -715,93 +715,35 @@ TEST_OF(f, who_is_alone_does_not_take_itself_or_who_only_reads_for_another_mount
 
 /* --- failures that pass ----------------------------------------------------------------------- */
 
-static atomic_uint lines;
-
-static void count_line(const char *line)
+static void ignore_line(const char *line)
 {
-	assert_non_null(strstr(line, "/pack: "));
-	lines++;
+	(void)line;
 }
 
-/* A file with a name, on a server's filesystem or not. */
-struct served {
-	char dir[32], path[64];
-	struct reader *reader;
-	char *memory;
-};
-
-static void serve(struct served *s, long fs_type, uint64_t seconds)
+static void setup_nfs(struct fixture *f)
 {
-	int fd;
-
-	snprintf(s->dir, sizeof(s->dir), "/var/tmp/reader.XXXXXX");
-	assert_non_null(mkdtemp(s->dir));
-	snprintf(s->path, sizeof(s->path), "%s/pack", s->dir);
-	fd = open(s->path, O_CREAT | O_WRONLY, 0600);
-	assert_int_equal(io_write_full(fd, "content", 8), 0);
-	close(fd);
-	s->memory = aligned_alloc(PAGE, PAGE);
-	assert_non_null(s->memory);
-	lines = 0;
-	orders = (struct orders){.fs_type = fs_type};
-	assert_int_equal(reader_file_open(s->path, &s->reader), 0);
-	reader_file_retry(s->reader, s->path, seconds, count_line);
-	assert_int_equal(reader_prepare(s->reader, READER_BUFFERED), 0);
+	setup_buffered(f);
+	reader_free(f->reader);
+	orders.fs_type = NFS_SUPER_MAGIC;
+	f->reader = reader_of(f->fd, READER_BUFFERED);
+	reader_file_retry(f->reader, "/var/tmp", 3600, ignore_line);
+	assert_int_equal(reader_prepare(f->reader, READER_BUFFERED), 0);
 }
 
-static int read_served(struct served *s)
-{
-	struct iovec iov = {.iov_base = s->memory, .iov_len = PAGE};
+FIXTURE(nfs, struct fixture, setup_nfs, teardown);
 
-	return reader_read(s->reader, &iov, 1, 0, 8);
+TRACE(nfs, a_server_is_asked_for_nothing_by_who_cannot_wait, "now 0 1 1 EAGAIN; calls 0");
+
+TRACE(nfs, a_failure_of_a_server_is_repeated, "fail 1 EIO; read 0 1 1; calls 2");
+
+TEST_WITH(nfs, f, a_cancelled_reader_repeats_nothing)
+{
+	reader_cancel(f->reader);
+	run(f, "fail 1 ETIMEDOUT; read 0 1 1 ETIMEDOUT; calls 1");
 }
 
-static void fail_calls(unsigned count, int error)
+TEST_WITH(buffered, f, a_failure_of_a_disk_is_not_repeated)
 {
-	orders.fail = 1;
-	orders.more = count - 1;
-	orders.error = error;
-}
-
-static void end_serving(struct served *s)
-{
-	orders = (struct orders){0};
-	reader_free(s->reader);
-	free(s->memory);
-	unlink(s->path);
-	rmdir(s->dir);
-}
-
-static void setup_nfs(struct served *s)
-{
-	serve(s, NFS_SUPER_MAGIC, 3600);
-}
-
-FIXTURE(nfs, struct served, setup_nfs, end_serving);
-
-TEST_OF(nfs, a_server_is_asked_for_nothing_by_who_cannot_wait)
-{
-	struct iovec iov = {.iov_base = nfs->memory, .iov_len = PAGE};
-
-	assert_int_equal(reader_read_now(nfs->reader, &iov, 1, 0, 8), -EAGAIN);
-	assert_int_equal(orders.calls, 0);
-}
-
-TEST(a_failure_of_a_disk_is_not_repeated)
-{
-	struct served s;
-
-	serve(&s, 0, 30);
-	fail_calls(1, EIO);
-	assert_int_equal(read_served(&s), -EIO);
-	assert_int_equal(orders.calls, 1);
-	end_serving(&s);
-}
-
-TEST_OF(nfs, a_cancelled_reader_repeats_nothing)
-{
-	fail_calls(1, ETIMEDOUT);
-	reader_cancel(nfs->reader);
-	assert_int_equal(read_served(nfs), -ETIMEDOUT);
-	assert_int_equal(orders.calls, 1);
+	reader_file_retry(f->reader, "/var/tmp", 3600, ignore_line);
+	run(f, "fail 1 EIO; read 0 1 1 EIO; calls 1");
 }

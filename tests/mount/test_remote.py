@@ -26,8 +26,6 @@ from foldfs import FOLDFS, FOLDPACK, FOLDSTAT, MIB, pack, run
 from server import Server, make_certificate
 from trees import noise, write
 
-FAILS_OFTEN = "if n > 3 and n % 7 == 0 then return ngx.exit({}) end"
-
 
 @pytest.fixture(scope="module")
 def data(session_dir):
@@ -165,7 +163,7 @@ def test_commands_read_urls(data, serve):
 
 
 def test_foldstat_says_what_was_asked_of_the_server(data, serve, mount):
-    server = serve(access=FAILS_OFTEN.format(503))
+    server = serve(access="if n > 3 and n % 7 == 0 then return ngx.exit(503) end")
     mounted = mount(server.url("x.lmdb"))
     same(data, mounted)
     far = mounted.stats()["far"]
@@ -473,18 +471,6 @@ def no_authorities(monkeypatch):
     """Nothing is said of authorities."""
     for name in (*BUNDLES, "SSL_CERT_DIR"):
         monkeypatch.delenv(name, raising=False)
-
-
-@pytest.mark.usefixtures("no_authorities")
-@foldfs.needs("openssl")
-def test_a_mount_trusts_a_file_or_a_folder(data, serve, place, mount, monkeypatch):
-    server = serve(tls=make_certificate(place, "IP:127.0.0.1"))
-    same(data, mount(server.url("x.lmdb"), f"--ca-file={place}/ca.crt"))
-    (place / "trusted").mkdir()
-    shutil.copy(place / "ca.crt", place / "trusted")
-    run("openssl", "rehash", place / "trusted")
-    monkeypatch.setenv("SSL_CERT_DIR", str(place / "trusted"))
-    assert info(server)
 
 
 @foldfs.needs("openssl")
@@ -1007,14 +993,6 @@ def test_a_token_that_ends_in_mid_epoch_is_read_anew(data, serve, mount, place, 
         server.restart(access=guard.format("sesame"))
 
     assert epoch(data, mounted, met=renew) == ALL_RIGHT
-
-
-def test_links_that_end_all_the_time_are_replaced(data, serve, mount):
-    behind = serve(access="""
-        if ngx.shared.counts:incr(ngx.var.arg_link, 1, 0) > 40 then return ngx.exit(403) end""")
-    front = serve(access=f'return ngx.redirect("{behind.url("x.lmdb")}?link=" .. n, 307)')
-    assert epoch(data, mount(front.url("x.lmdb"), *FRESH)) == ALL_RIGHT
-    assert any(status == "403" for status, *_ in behind.asked())
 
 
 LIES = {

@@ -328,7 +328,7 @@ def test_a_complete_copy_is_mounted_without_the_server(bulk, server, cache, moun
     url = server.url(bulk[1].name)
     fetch(cache, url)
     server.stop()
-    mounted = mount(url, option(cache), "--retry=1")
+    mounted = mount(url, option(cache), "--retry=0")
     assert "its complete copy in the disk cache is mounted" in mounted.said
     assert disk(mounted)["state"] == "alone"
     assert trees.content(mounted) == trees.content(bulk[0])

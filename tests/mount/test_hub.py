@@ -1,8 +1,6 @@
 """Packs on the Hugging Face Hub, as a server of the tests has it (hub.py)."""
 
-import io
 import os
-import tarfile
 
 import pytest
 
@@ -109,23 +107,12 @@ def test_a_list_on_the_hub_names_files_beside_it(datasets):
 # --- several files -------------------------------------------------------------------------------
 
 
-def tar_of(**files):
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w") as tar:
-        for name, data in files.items():
-            member = tarfile.TarInfo(name + ".jpg")
-            member.size = len(data)
-            tar.addfile(member, io.BytesIO(data))
-    return made.getvalue()
-
-
-SHARDS = {f"data/train-{i}.tar": tar_of(**{f"{c}{i}": str(i).encode() * 9 for c in "ab"})
-          for i in range(5)}
-
-
 @pytest.fixture
-def shards(datasets):
-    datasets.add("ORG/tars", **SHARDS)
+def shards(datasets, place):
+    for i in range(5):
+        foreign.write_tar(place / "x", {f"{c}{i}.jpg": b"%d" % i * 9 for c in "ab"})
+        datasets.add("ORG/tars", **{f"data/train-{i}.tar": (place / "x").read_bytes()})
+    datasets.shard = (place / "x").read_bytes()
     datasets.add("ORG/tars", **{"README.md": b"x", "data/deep/train-9.tar": b"no tar"})
     return datasets
 
@@ -173,8 +160,8 @@ def test_a_listing_is_asked_for_again_while_the_hub_is_busy(shards):
 
 
 def test_a_file_that_has_the_name_of_a_pattern_is_that_file(shards, mount):
-    shards.add("ORG/tars", **{"data/train-[1].tar": SHARDS["data/train-3.tar"]})
-    assert files_in(mount("hf://datasets/ORG/tars/data/train-[1].tar")) == names(3)
+    shards.add("ORG/tars", **{"data/train-[1].tar": shards.shard})
+    assert files_in(mount("hf://datasets/ORG/tars/data/train-[1].tar")) == names(4)
 
 
 @pytest.mark.parametrize("pattern", ["", "/x*"])
@@ -193,8 +180,8 @@ def test_a_pattern_that_matches_nothing_is_an_error(shards):
         FOLDPACK, "list", "hf://datasets/ORG/none/*.tar", status=1).err
 
 
-def test_a_repository_is_all_of_its_files_of_one_kind(datasets, mount):
-    datasets.add("ORG/tars", **SHARDS, **{"README.md": b"x"})
+def test_a_repository_is_all_of_its_files_of_one_kind(shards, mount):
+    del shards.files["ORG/tars", "main", "data/deep/train-9.tar"]
     assert files_in(mount("hf://datasets/ORG/tars")) == names(*range(5))
     assert run(FOLDPACK, "list", "hf://datasets/ORG/tars@main").out
 

@@ -24,9 +24,10 @@ struct fixture {
 	struct disk *disk;
 	struct far *far;
 	struct reader *reader;
-	char *image;  /* of the far file */
-	int fd;	      /* of that */
-	char *memory; /* PAGES pages */
+	char *image;	       /* of the far file */
+	int fd;		       /* of that */
+	char *memory;	       /* PAGES pages */
+	struct fixture *other; /* another mount; NULL: none */
 };
 
 static atomic_uint noticed;
@@ -100,12 +101,32 @@ static void setup(struct fixture *f)
 	open_reader(f);
 }
 
-static void teardown(struct fixture *f)
+/* Of the same place, with the same disk cache. */
+static struct fixture *other_mount(struct fixture *f)
+{
+	struct fixture *other = malloc(sizeof(*other));
+
+	*other = *f;
+	other->memory = aligned_alloc(PAGE, PAGES * PAGE);
+	other->disk = open_disk(f);
+	open_reader(other);
+	return f->other = other;
+}
+
+static void close_mount(struct fixture *f)
 {
 	reader_free(f->reader);
 	close_disk(f->disk);
-	scratch_remove(f->dir);
 	free(f->memory);
+}
+
+static void teardown(struct fixture *f)
+{
+	if (f->other)
+		close_mount(f->other);
+	free(f->other);
+	close_mount(f);
+	scratch_remove(f->dir);
 	free(f->image);
 	close(f->fd);
 }
@@ -623,71 +644,48 @@ TEST_OF(f, what_is_submitted_is_written_once_it_is_settled_and_right)
  */
 TEST_OF(f, one_of_two_fills)
 {
-	struct fixture other = *f;
+	struct fixture *other = other_mount(f);
 
-	open_reader(&other);
 	far_hold(f->far, true);
 	assert_true(reader_blocks_fill(f->reader));
 	await_filler(f, FILL_FILLING);
-	assert_true(reader_blocks_fill(other.reader));
-	await_filler(&other, FILL_ELSEWHERE);
+	assert_true(reader_blocks_fill(other->reader));
+	await_filler(other, FILL_ELSEWHERE);
 	reader_cancel(f->reader);
 	open_again(f);
-	await_filler(&other, FILL_COMPLETE);
-	assert_int_equal(far_take_bytes(&other), SIZE);
+	await_filler(other, FILL_COMPLETE);
+	assert_int_equal(far_take_bytes(other), SIZE);
 	assert_true(reader_blocks_fill(f->reader));
 	await_filler(f, FILL_COMPLETE);
 	expect_far(f, 0, 0);
-	reader_free(other.reader);
 }
 
 TEST_OF(f, what_another_mount_has_completed_is_complete)
 {
-	struct fixture other = *f;
+	struct fixture *other = other_mount(f);
 
-	open_reader(&other);
-	assert_true(reader_blocks_fill(other.reader));
-	await_filler(&other, FILL_COMPLETE);
+	assert_true(reader_blocks_fill(other->reader));
+	await_filler(other, FILL_COMPLETE);
 	for (enum way way = READ; way <= SUBMIT; way++)
 		read_right(f, way, 100 * PAGE, 50 * PAGE);
 	assert_true(stats_of(f).complete);
 	expect_far(f, 0, 0);
-	assert_int_equal(stats_of(f).copy, stats_of(&other).copy);
-	reader_free(other.reader);
+	assert_int_equal(stats_of(f).copy, stats_of(other).copy);
 }
 
 /* As of a pack that was replaced at its URL. */
 TEST_OF(f, who_cannot_fill_leaves_it_to_others)
 {
-	struct fixture other = *f;
+	struct fixture *other = other_mount(f);
 
-	open_reader(&other);
 	f->far->error = -ESTALE;
 	assert_true(reader_blocks_fill(f->reader));
 	await_filler(f, FILL_FAILED);
-	assert_true(reader_blocks_fill(other.reader));
-	await_filler(&other, FILL_COMPLETE);
-	reader_free(other.reader);
+	assert_true(reader_blocks_fill(other->reader));
+	await_filler(other, FILL_COMPLETE);
 }
 
 /* --- who fetches ------------------------------------------------------------------------------ */
-
-static struct fixture other_mount(struct fixture *f)
-{
-	struct fixture other = *f;
-
-	other.memory = aligned_alloc(PAGE, PAGES * PAGE);
-	other.disk = open_disk(f);
-	open_reader(&other);
-	return other;
-}
-
-static void close_mount(struct fixture *other)
-{
-	reader_free(other->reader);
-	close_disk(other->disk);
-	free(other->memory);
-}
 
 /* Both ask for the same pages, which come once both have. Returns what the second one fetched. */
 static uint64_t both_read(struct fixture *f, struct fixture *other, int error)
@@ -708,60 +706,55 @@ static uint64_t both_read(struct fixture *f, struct fixture *other, int error)
 
 TEST_OF(f, what_one_mount_fetches_no_other_does)
 {
-	struct fixture other = other_mount(f);
+	struct fixture *other = other_mount(f);
 
-	assert_int_equal(both_read(f, &other, 0), 0);
-	close_mount(&other);
+	assert_int_equal(both_read(f, other, 0), 0);
 }
 
 TEST_OF(f, a_reader_that_was_cancelled_waits_again_once_it_is_prepared)
 {
-	struct fixture other = other_mount(f);
+	struct fixture *other = other_mount(f);
 
-	reader_cancel(other.reader);
-	assert_int_equal(reader_prepare(other.reader, READER_AUTO), 0);
-	assert_int_equal(both_read(f, &other, 0), 0);
-	close_mount(&other);
+	reader_cancel(other->reader);
+	assert_int_equal(reader_prepare(other->reader, READER_AUTO), 0);
+	assert_int_equal(both_read(f, other, 0), 0);
 }
 
 TEST_OF(f, what_could_not_be_fetched_others_fetch)
 {
-	struct fixture other = other_mount(f);
+	struct fixture *other = other_mount(f);
 
-	assert_int_equal(both_read(f, &other, -ETIMEDOUT), 100 * PAGE);
-	close_mount(&other);
+	assert_int_equal(both_read(f, other, -ETIMEDOUT), 100 * PAGE);
 }
 
 TEST_OF(f, a_mount_that_hangs_holds_up_no_other_for_long)
 {
-	struct fixture other = other_mount(f);
+	struct fixture *other = other_mount(f);
 	struct begun begun;
 
 	far_hold(f->far, true);
 	begin_read(&begun, f, 100, false);
-	read_right(&other, READ, 0, 100 * PAGE);
-	read_right(&other, READ, 0, 100 * PAGE);
-	assert_int_equal(far_take_bytes(&other), 100 * PAGE);
+	read_right(other, READ, 0, 100 * PAGE);
+	read_right(other, READ, 0, 100 * PAGE);
+	assert_int_equal(far_take_bytes(other), 100 * PAGE);
 	far_hold(f->far, false);
 	assert_int_equal(end_read(&begun), 0);
-	close_mount(&other);
 }
 
 TEST_OF(f, the_filler_passes_over_what_readers_fetch)
 {
-	struct fixture other = other_mount(f);
+	struct fixture *other = other_mount(f);
 	struct begun begun;
 
 	far_hold(f->far, true);
 	begin_read(&begun, f, 100, false);
-	assert_true(reader_blocks_fill(other.reader));
-	await_filler(&other, FILL_ELSEWHERE);
-	assert_int_equal(far_take_bytes(&other), 0);
+	assert_true(reader_blocks_fill(other->reader));
+	await_filler(other, FILL_ELSEWHERE);
+	assert_int_equal(far_take_bytes(other), 0);
 	far_hold(f->far, false);
 	assert_int_equal(end_read(&begun), 0);
-	await_filler(&other, FILL_COMPLETE);
-	assert_int_equal(far_take_bytes(&other), SIZE - 100 * PAGE);
-	close_mount(&other);
+	await_filler(other, FILL_COMPLETE);
+	assert_int_equal(far_take_bytes(other), SIZE - 100 * PAGE);
 }
 
 /* --- many copies ------------------------------------------------------------------------------ */
@@ -857,14 +850,12 @@ static void *read_for_a_while(void *arg)
 
 TEST_OF(f, readers_of_two_mounts_share_a_copy)
 {
-	struct fixture other = *f;
+	struct fixture *other = other_mount(f);
 	pthread_t threads[2 * READERS];
 
-	open_reader(&other);
 	for (unsigned i = 0; i < 2 * READERS; i++)
 		assert_int_equal(
-			pthread_create(&threads[i], NULL, read_for_a_while, i % 2 ? f : &other), 0);
+			pthread_create(&threads[i], NULL, read_for_a_while, i % 2 ? f : other), 0);
 	for (unsigned i = 0; i < 2 * READERS; i++)
 		pthread_join(threads[i], NULL);
-	reader_free(other.reader);
 }

@@ -17,8 +17,7 @@ class Hub:
 
     def __init__(self):
         self.files, self.token = {}, None
-        # Entries on a page of a listing, answers 503 before the first, and where it goes on.
-        self.page, self.busy, self.elsewhere = 2, 0, None
+        self.page, self.elsewhere = 2, None  # entries on a page of a listing, and where it goes on
         self.listed = []  # the paths of listings that were asked for
         self.sent = []  # what authorized requests to the hub
         self.sent_to_store = []
@@ -54,10 +53,7 @@ class Handler(answers.Handler):
         repository, revision, folder = (urllib.parse.unquote(part or "") for part in found.groups())
         entries = self.entries(repository, revision, folder)
         self.given.listed.append(folder)
-        if self.given.busy:
-            self.given.busy -= 1
-            self.answer(503)
-        elif query["recursive"] != ["true"] or not entries:
+        if query["recursive"] != ["true"] or not entries:
             self.answer(404, X_Error_Code="RepoNotFound")
         else:
             more = {}

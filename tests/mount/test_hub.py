@@ -154,11 +154,6 @@ def test_a_listing_does_not_go_on_at_another_server(shards, monkeypatch):
     assert not shards.sent_to_store
 
 
-def test_a_listing_is_asked_for_again_while_the_hub_is_busy(shards):
-    shards.busy = 1
-    run(FOLDPACK, "list", "hf://datasets/ORG/tars/data/train-*.tar")
-
-
 def test_a_file_that_has_the_name_of_a_pattern_is_that_file(shards, mount):
     shards.add("ORG/tars", **{"data/train-[1].tar": shards.shard})
     assert files_in(mount("hf://datasets/ORG/tars/data/train-[1].tar")) == names(4)

@@ -456,11 +456,6 @@ def test_a_nameserver_that_says_nothing_keeps_no_name_from_being_found(small, pl
         pack, *words)
 
 
-@pytest.mark.parametrize("url", ["http://", "https:///x", "http://user@/x"])
-def test_what_is_no_url_is_said(url):
-    assert "no URL" in run(FOLDPACK, "info", url, status=1).err
-
-
 BUNDLES = "AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"
 
 SYSTEM = 'mount --bind "$0" /etc/ssl/certs && exec "$@"'
@@ -848,6 +843,7 @@ def test_a_list_on_a_server_names_what_is_on_that_kind_of_server(data, listing, 
 
 
 @pytest.mark.parametrize("url, said", [
+    *((url, "no URL") for url in ("http://", "https:///x", "http://user@/x")),
     ("hf://datasets/x", "hf://datasets/x: no file of a dataset on the Hub: hf://datasets/OWNER/"),
     ("file://host/tmp/x.lmdb", "file://host/tmp/x.lmdb: not a local file: that is file:///"),
     ("file:///tmp/100%.lmdb", "not a local file: that is file:///PATH, with %25 for a perc"),
@@ -1017,7 +1013,7 @@ def test_a_server_that_lies_is_never_believed(data, serve, mount, lie):
 def test_the_page_says_how_much_a_server_may_say():
     """As the sources have it."""
     sources = "".join((foldfs.ROOT / name).read_text() for name in (
-        "remote/bounds.h", "base/name.h", "pack/packs.c", "pack/foreign/source.c"))
+        "remote/bounds.h", "remote/http.h", "base/name.h", "pack/packs.c", "pack/foreign/source.c"))
     page = (foldfs.ROOT / "man/foldfs-remote.7").read_text()
     text = page.partition(".Ss How much a server may say")[2].partition(".El")[0]
     table = dict(re.findall(r"^\.It (.+) Ta (.+)$", text, re.MULTILINE))
@@ -1032,8 +1028,5 @@ def test_the_page_says_how_much_a_server_may_say():
     }.items():
         number, unit = re.search(rf"define {bound}\s+\(?(\d+)(?: \* ([KM])IB)?", sources).groups()
         assert table[row] == f"{int(number):,}" + (f" {unit}iB" if unit else "")
-
-
-def test_the_page_says_how_many_ranges_are_asked_for_at_a_time():
-    most = re.search(r"HTTP_MOST\s+(\d+)", (foldfs.ROOT / "remote/http.h").read_text())[1]
-    assert f"at most {most} ranges at a time" in (foldfs.ROOT / "man/foldfs-remote.7").read_text()
+    most = re.search(r"HTTP_MOST\s+(\d+)", sources)[1]
+    assert f"at most {most} ranges at a time" in page

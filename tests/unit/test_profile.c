@@ -155,25 +155,6 @@ TEST(the_credentials_file_comes_first_and_keys_are_never_mixed)
 	unsetenv("AWS_CONFIG_FILE");
 }
 
-TEST(a_profile_names_the_services_it_uses)
-{
-	struct profile *profile;
-
-	write_text(".aws/config",
-		   "[services minio]\n"
-		   "s3 = \n"
-		   "  endpoint_url = http://localhost:9000\n"
-		   "sts =\n"
-		   "  endpoint_url = http://localhost:9001\n"
-		   "[default]\n"
-		   "services = minio\n");
-	profile = opened(NULL);
-	assert_string_equal(profile_service(profile, "s3", "endpoint_url"),
-			    "http://localhost:9000");
-	assert_null(profile_service(profile, "ec2", "endpoint_url"));
-	profile_free(profile);
-}
-
 TEST(a_file_that_cannot_be_read_is_named)
 {
 	struct profile *profile = NULL;

@@ -353,28 +353,18 @@ def test_who_is_refused_by_the_server_gets_no_copy(bulk, server, cache, point):
 # --- what another has given ----------------------------------------------------------------
 
 
-def forge(pack, target, name):
-    """A pack with other bytes in a file, which has all checksums of the first."""
-    data, right = pack.read_bytes(), name.read_bytes()
-    at = data.index(right)
-    target.parent.mkdir(exist_ok=True)
-    target.write_bytes(data[:at] + xxh3.forged(right, b"forged") + data[at + len(right):])
-    os.utime(target, ns=(pack.stat().st_atime_ns, pack.stat().st_mtime_ns))
-    return target
-
-
 @pytest.fixture
 def forgery(bulk, place):
-    """(the path of a file in the pack, a forged pack)."""
+    """(the path of a file, a pack with other bytes in it, which has all checksums of the first)."""
     name = next(path for path in sorted(bulk[0].rglob("*"))
                 if path.is_file() and 100_000 < path.stat().st_size < MIB)
-    forged = forge(bulk[1], place / "forged" / bulk[1].name, name)
+    data, right = bulk[1].read_bytes(), name.read_bytes()
+    at, forged = data.index(right), place / "forged" / bulk[1].name
+    forged.parent.mkdir()
+    forged.write_bytes(data[:at] + xxh3.forged(right, b"forged") + data[at + len(right):])
+    shutil.copystat(bulk[1], forged)
     assert "all good" in run(foldfs.FOLDPACK, "verify", forged).err
-    return name.relative_to(bulk[0]), forged
-
-
-def shows_right(mounted, bulk, name):
-    return (mounted.path / name).read_bytes() == (bulk[0] / name).read_bytes()
+    return name, forged
 
 
 @pytest.mark.parametrize("way", ["server", "path on the server", "redirect", "file",
@@ -403,7 +393,7 @@ def test_a_copy_is_not_shown_for_what_is_elsewhere(bulk, server, forgery, cache,
         shutil.copy2(bulk[1], served / "forged")
         os.utime(then)
     with foldfs.mounted(then, point, option(cache)) as mounted:
-        assert shows_right(mounted, bulk, forgery[0])
+        assert (mounted / forgery[0].relative_to(bulk[0])).read_bytes() == forgery[0].read_bytes()
 
 
 def test_a_link_that_is_signed_anew_finds_the_copy(bulk, server, cache, point):

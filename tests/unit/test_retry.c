@@ -17,7 +17,7 @@ TEST(each_status_means_one_thing)
 		/* Redirects lead elsewhere, but for those of other meanings. */
 		assert_true((rule->action == RETRY_ELSEWHERE) == leads);
 		/* Errors of servers pass, those of requests do not. */
-		if (status >= 500 && status < 600)
+		if ((status >= 500 && status < 600) || status == 408 || status == 429)
 			assert_int_equal(rule->action, RETRY_AGAIN);
 		if (status >= 405 && status < 429 && status != 408 && status != 410)
 			assert_int_equal(rule->action, RETRY_NEVER);

@@ -52,20 +52,23 @@ def jpeg():
     return data.getvalue()
 
 
-def make_dataset(root, train, validation):
+def make_dataset(root, train, validation, masks=False):
     """Tiny images, each with noise behind its end, which decoders do not mind. Names are as
     awkward as they get: numbers of any length, folders in folders, and what is no image."""
     head, chance = jpeg(), random.Random(1)
     classes = ["n01440764", "n01443537", "n01443537/sub-1", "n01443537/sub", "n01443537/sub/in",
                "n1", "Ärger", ".hidden", "n10", "n2"]
-    for split, count in (("train", train), ("val", validation)):
+    for split, count in (("train", train), ("val", validation), ("masks", train * masks)):
         for name in classes:
             (root / split / name).mkdir(parents=True, exist_ok=True)
             trees.write(root / split / name / "readme.txt", b"no image")
         for number in range(count):
             name = f"img{number}{('.JPEG', '.jpg', '.jpeg')[number % 3]}"
+            size = chance.randrange(2500, 5500)
+            if split == "masks":
+                name, size = f"img{number}.png", 500
             with open(root / split / classes[number % 10] / name, "wb") as file:
-                file.write(head + chance.randbytes(chance.randrange(2500, 5500)))
+                file.write(head + chance.randbytes(size))
 
 
 class Data:
@@ -73,11 +76,12 @@ class Data:
     so that each epoch reads anew; and from the device, not from what the kernel still has of a
     pack just written, where direct reads are possible."""
 
-    def __init__(self, folder, train, validation):
+    def __init__(self, folder, train, validation, masks=False):
         folder.mkdir()
-        self.make(folder, train, validation)
+        self.make(folder, train, validation, masks)
         self.paths = [path.relative_to(folder) for path in (folder / "train").rglob("*")
                       if path.is_file()]
+        self.bytes = sum((folder / path).stat().st_size for path in self.paths)
         self.pack = foldfs.pack(folder, folder.with_suffix(".lmdb"))
         shared = f"cache=pool,pool={max(8 * MIB, train * 16384 // 4)}"
         self.options = "-o", f"{shared},io=direct" if takes_direct_reads(self.pack) else shared

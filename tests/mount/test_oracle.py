@@ -1,8 +1,8 @@
 """Training scripts that know nothing of foldfs, on mounts whose oracle finds out the order of
 their samples: real torch, real loaders, compared with the order that the scripts say they had.
 
-Seeds here are ones that the oracle tries first, but for one. Samplers, ranks, masks and mosaics are
-in tests/unit/test_oracle.c; with real loaders, and searches of all 2^32 seeds, in tests/clients."""
+Seeds here are ones that the oracle tries first, but for one. Samplers and ranks are in
+tests/unit/test_oracle.c; with real loaders, and searches of all 2^32 seeds, in tests/clients."""
 
 import json
 import random
@@ -26,7 +26,7 @@ RARE_SEED, ITS_WORD = 2000015400, 8012570
 
 @pytest.fixture(scope="module")
 def data(session_dir):
-    return oracle.Data(session_dir / "dataset", FILES, 400)
+    return oracle.Data(session_dir / "dataset", FILES, 400, masks=True)
 
 
 # --- found --------------------------------------------------------------------------------
@@ -130,6 +130,22 @@ def test_it_says_why_no_order_is_known(mounted, data):
 
 
 # --- in company, and left -----------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dataset, share", [("masks", 0.8), ("mosaic", 0.5)])
+def test_extras_beside_the_samples(mounted, data, start, dataset, share):
+    """Misses are theirs."""
+    job = start(mounted / "train", "--workers=2", "--batch-size=16", "--seed=42", "--dataset",
+                dataset, "--rate=1000")
+    counted = Counted(mounted)
+    order = job.hear(False)
+    said = wait_for(mounted, lambda said: Epoch(FILES).is_explained(said, order))
+    job.go_on()
+    assert Epoch(FILES).is_explained(said, job.hear(True), True)
+    used, issued = counted("prefetch", "used"), counted("prefetch", "issued")
+    assert used >= share * data.bytes, f"{used} of {data.bytes} bytes read ahead, and used"
+    assert counted("prefetch", "wasted") <= QUICK.wasted * issued
 
 
 def test_two_jobs_at_once(mounted, start):

@@ -6,6 +6,7 @@ torchvision's own loaders and samplers. A sample's label is its number, which is
 out of the loader; the training itself is in steps.py."""
 
 import argparse
+import random
 
 import numpy
 import torch
@@ -16,6 +17,24 @@ from torchvision.transforms import ToTensor
 
 from numbered import Numbered
 from steps import Steps
+
+
+class Masked(ImageFolder):
+    """Segmentation: with each image of DATA/train its mask in DATA/masks."""
+
+    def __getitem__(self, number):
+        path = self.samples[number][0].replace("/train/", "/masks/")
+        with open(path.rpartition(".")[0] + ".png", "rb") as mask:
+            return super().__getitem__(number)[0], len(mask.read())
+
+
+class Mosaic(ImageFolder):
+    """Detection: each sample is put together from its image and three others."""
+
+    def __getitem__(self, number):
+        for other in random.choices(range(len(self)), k=3):
+            super().__getitem__(other)
+        return super().__getitem__(number)
 
 
 class Shuffled(Sampler):
@@ -31,8 +50,11 @@ class Shuffled(Sampler):
         return iter(numpy.random.permutation(len(self.dataset)).tolist())
 
 
+FOLDERS = {"plain": ImageFolder, "masks": Masked, "mosaic": Mosaic}
+
+
 def make_dataset(args):
-    inner = ImageFolder(args.data, transform=ToTensor())
+    inner = FOLDERS[args.dataset](args.data, transform=ToTensor())
     if args.split:
         inner, _ = random_split(inner, [len(inner) * 4 // 5, len(inner) - len(inner) * 4 // 5])
     return Numbered(inner)
@@ -90,6 +112,7 @@ def parse():
         parser.add_argument(f"--{name}", type=int, default=0)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--rate", type=float, default=3000)
+    parser.add_argument("--dataset", choices=FOLDERS, default="plain")
     parser.add_argument("--validate")
     for name in ("persistent", "drop-last", "weighted", "numpy", "split", "weights"):
         parser.add_argument(f"--{name}", action="store_true")

@@ -35,7 +35,6 @@ struct create_slice {
 	uint32_t number;	   /* of the slice that is packed */
 	uint64_t later;		   /* bytes of files that later packs get */
 	struct handover *handover; /* of all packs of the run; NULL: they stay */
-	struct buf scanned;	   /* lines of the bad list, from the scan before the first pack */
 };
 
 /* A run. */

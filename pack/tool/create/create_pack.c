@@ -30,7 +30,6 @@ void create_end(struct create *create)
 	number_table_release(&create->stored);
 	builder_free(create->builder);
 	labels_release(&create->labels);
-	create->slice.scanned.len = 0;
 	*create = (struct create){.options = create->options,
 				  .source = create->source,
 				  .since = create->since,
@@ -42,7 +41,6 @@ void create_release(struct create *create)
 {
 	create_end(create);
 	slices_free(create->slice.slices);
-	buf_release(&create->slice.scanned);
 	photo_names_release(&create->photos);
 	since_free(create->since);
 	create_source_release(&create->source);
@@ -116,10 +114,7 @@ static int open_builder(struct create *create)
 	if (r < 0)
 		return create_fail(create, r, &err);
 	say_kept(create, "resuming after");
-	r = report_empty_list(&create->report);
-	if (r == 0)
-		report_list_held(&create->report, &create->slice.scanned);
-	return r;
+	return report_empty_list(&create->report);
 }
 
 static struct leftovers leftovers_of(struct create *create)

@@ -23,9 +23,7 @@ static int cut_folder(struct create *create)
 		return r;
 	cut.seed = XXH3_64bits(text.data, text.len);
 	progress_begin(&create->report.progress, "looking", cmd_progress(&options->common));
-	create->report.held = &create->slice.scanned;
 	r = slices_new(&params.scan, params.order, &cut, &create->slice.slices, &err);
-	create->report.held = NULL;
 	progress_clear(&create->report.progress);
 	if (r < 0)
 		return err.text[0] ? create_fail(create, r, &err) : r;

@@ -14,6 +14,7 @@
 void report_release(struct report *report)
 {
 	progress_clear(&report->progress);
+	buf_release(&report->lines);
 	buf_release(&report->refused);
 	buf_release(&report->named_only);
 	for (size_t i = 0; i < LEFT_REASONS; i++)
@@ -92,14 +93,23 @@ int report_open_list(struct report *report, int root)
 	return r == 0 ? 0 : log_fail(CREATE_REPORTED, "%s: %s", path, err_text(&err, r));
 }
 
-int report_empty_list(const struct report *report)
+static int write_lines(struct report *report)
+{
+	if (report->lines.len && report->bad_list) {
+		fwrite(report->lines.data, 1, report->lines.len, report->bad_list);
+		report->lines.len = 0;
+	}
+	return buf_error(&report->lines);
+}
+
+int report_empty_list(struct report *report)
 {
 	FILE *list = report->bad_list;
 	struct stat st;
 
 	if (!list || fstat(fileno(list), &st) < 0 || !S_ISREG(st.st_mode) ||
 	    ftruncate(fileno(list), 0) == 0)
-		return 0;
+		return write_lines(report);
 	return log_fail(CREATE_REPORTED, "%s: %s", report->options->bad_list, strerror(errno));
 }
 
@@ -119,8 +129,7 @@ int report_close_list(struct report *report)
 
 int report_list_bad(struct report *report, const char *path, const char *damage, const char *reason)
 {
-	SCOPE(buf_release) struct buf line = BUF_INIT;
-	struct buf *lines = report->held ? report->held : &line;
+	struct buf *lines = &report->lines;
 
 	if (!report->options->bad_list)
 		return 0;
@@ -128,15 +137,7 @@ int report_list_bad(struct report *report, const char *path, const char *damage,
 	buf_addf(lines, "\t%s\t", damage);
 	buf_add_escaped(lines, reason, strlen(reason), "\t\n\\");
 	buf_add(lines, "\n", 1);
-	report_list_held(report, &line);
-	return buf_error(lines);
-}
-
-void report_list_held(struct report *report, struct buf *held)
-{
-	if (held->len && report->bad_list)
-		fwrite(held->data, 1, held->len, report->bad_list);
-	held->len = 0;
+	return write_lines(report);
 }
 
 /* --- what is said ----------------------------------------------------------------------------- */

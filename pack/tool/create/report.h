@@ -35,8 +35,8 @@ struct report {
 	const char *source, *pack; /* as the user wrote them; of several sources the first */
 	struct progress progress;
 	struct create_counts counts;
-	FILE *bad_list;			/* NULL: none */
-	struct buf *held;		/* holds its lines back for now; NULL: they are written */
+	FILE *bad_list;			/* NULL: none, or not open yet */
+	struct buf lines;		/* of it, until it is */
 	struct buf refused, named_only; /* what is printed of these at the end */
 	struct report_left {
 		char *why;
@@ -79,10 +79,8 @@ void report_log_named(struct report *report);
  * there that does not say what was left out. `root` is open on the source. Each returns 0,
  * CREATE_REPORTED or -ENOMEM. */
 int report_open_list(struct report *report, int root);
-int report_empty_list(const struct report *report);
+int report_empty_list(struct report *report);
 int report_close_list(struct report *report);
-/* Adds a line. */
+/* Adds a line, which is kept until the list is open. */
 int report_list_bad(struct report *report, const char *path, const char *damage,
 		    const char *reason);
-/* Writes lines that were held back, and empties them. */
-void report_list_held(struct report *report, struct buf *held);

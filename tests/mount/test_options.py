@@ -101,9 +101,7 @@ def test_messages_go_to_a_file_too(small, mount, place, monkeypatch, form):
                                    ["--log={fifo}", "{pack}", "{point}"],
                                    ["--cache-dir={fifo}", "{pack}", "{point}"],
                                    ["--select=@{fifo}", "{pack}", "{point}"]])
-def test_a_pipe_without_an_end_holds_nothing_up(small, place, point, words):
-    fifo = place / "fifo"
-    os.mkfifo(fifo)
+def test_a_pipe_without_an_end_holds_nothing_up(small, fifo, point, words):
     said = refused(1, *(word.format(fifo=fifo, pack=small[1], point=point) for word in words))
     assert os.fspath(fifo) in said
 

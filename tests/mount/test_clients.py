@@ -15,6 +15,7 @@ import pytest
 import foldfs
 import trees
 from foldfs import MIB, libc, run
+from oracle import needs_torch
 
 HERE = Path(__file__).resolve().parent
 
@@ -200,14 +201,13 @@ def test_programs_and_their_libraries_run_from_the_mount(client, place, mount):
 # --- the clients that this is for ---------------------------------------------------------
 
 
+@needs_torch
 @pytest.mark.parametrize("workers", [
     ("fork:0", "fork:8", "spawn:1"),
     pytest.param(("fork:2", "spawn:8"), marks=pytest.mark.slow),
 ])
 def test_imagefolder_cannot_tell_the_mount_from_the_source(images, mount, workers):
     """What imagefolder.py, run on both folders, has found to differ."""
-    for module in "torch", "torchvision":
-        pytest.importorskip(module, reason=f"no {module} for this Python")
     source, pack = images
     found = json.loads(run(sys.executable, HERE / "imagefolder.py", source, mount(pack),
                            *workers).out)

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from foldfs import BUILD, ROOT, run
+from oracle import needs_torch
 
 pytestmark = pytest.mark.plain
 
@@ -20,9 +21,8 @@ with far(folder) as url:
 """
 
 
+@needs_torch
 def test_its_loaders_read_a_folder_and_a_server(images):
-    for name in "torch", "torchvision":
-        pytest.importorskip(name, reason=f"no {name} for this Python")
     done = run(sys.executable, "-c", PROGRAM, images[0],
                env={**os.environ, "BUILD": BUILD, "PYTHONPATH": ROOT / "tests/demo"})
     assert done.out == "True\nTrue\n"

@@ -10,6 +10,7 @@ import pytest
 import pictures
 from foldfs import ROOT, doctor, is_root
 from groups import memory_group
+from oracle import needs_torch
 
 
 def module(name):
@@ -182,9 +183,9 @@ def folder(session_dir):
     return root
 
 
+@needs_torch
 @pytest.mark.plain
 def test_it_measures_and_concludes(folder):
-    pytest.importorskip("torchvision")
     done = doctor(folder, "--seconds", "2", "--workers", "2", "--json")
     found = json.loads(done.out)
     numbers = found["measured"]
@@ -200,9 +201,9 @@ def test_it_measures_and_concludes(folder):
 
 
 @is_root
+@needs_torch
 def test_the_memory_is_that_of_the_job(place):
     """A step of a job, as Slurm has them: the limit is of a group above its own."""
-    pytest.importorskip("torchvision")
     (place / "1.jpg").write_bytes(b"x")
     with memory_group() as (group, limit):
         (group / limit).write_text(str(1 << 30))

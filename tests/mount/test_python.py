@@ -19,6 +19,7 @@ import pictures
 import server
 import trees
 from foldfs import BUILD, FOLDFS, FOLDSTAT, NOBODY, PATIENCE, ROOT, as_user, is_root, needs, run
+from oracle import needs_torch
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = HERE / "python_scripts"
@@ -407,16 +408,11 @@ def test_nor_where_root_has_no_fusermount3(small, begin, environment, place):
 # --- loaders ------------------------------------------------------------------------------
 
 
-def skip_without_torch():
-    for name in ("torch", "torchvision"):
-        pytest.importorskip(name, reason=f"no {name} for this Python")
-
-
 # A forkserver and its workers are programs of their own, as those that are spawned.
+@needs_torch
 @needs("openssl")
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_workers_of_a_loader_read_two_epochs(everywhere, images, environment, start, place):
-    skip_without_torch()
     mounts = everywhere.mounts.values()
     done = run(sys.executable, SCRIPTS / "epochs.py", f"{start}:2", *map(json.dumps, mounts),
                env={**environment, **everywhere.environment, "HOME": str(place)}, cwd=place)
@@ -426,9 +422,9 @@ def test_workers_of_a_loader_read_two_epochs(everywhere, images, environment, st
     assert not any(map(os.path.exists, first["mounts"]))
 
 
+@needs_torch
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_a_killed_job_and_its_workers_take_the_mount_with_them(images, begin, start):
-    skip_without_torch()
     process = begin(SCRIPTS / "epochs.py", f"{start}:2", "--pause",
                     json.dumps({"pack": str(images[1])}), start_new_session=True)
     path = Path(json.loads(line_of(process))["mounts"][0])
@@ -444,9 +440,9 @@ def test_a_killed_job_and_its_workers_take_the_mount_with_them(images, begin, st
 # --- orders -------------------------------------------------------------------------------
 
 
+@needs_torch
 def test_the_order_of_a_loader_is_what_it_reads_next(images, environment, place):
     """A foldstat of the test's own keeps what it is told."""
-    skip_without_torch()
     (place / "bin").mkdir()
     (place / "bin/foldstat").write_text(f"#!/bin/sh\ncat > {place}/told\n")
     (place / "bin/foldstat").chmod(0o755)

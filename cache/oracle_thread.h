@@ -1,5 +1,5 @@
-/* The oracle (order/oracle.h) and its thread, which takes what was seen, asks the oracle now and
- * then, and runs its queries on a thread of their own.
+/* The oracle (cache/order/oracle.h) and its thread, which takes what was seen, asks the oracle now
+ * and then, and runs its queries on a thread of their own.
  *
  *	oracle_thread_saw, oracle_thread_pushed: the planner knows at once where the readers are
  *	-> a bounded ring, under the cache's lock: what finds it full is dropped, and counted

@@ -11,7 +11,8 @@
  *	2. memory that was never used, up to the limit;
  *	3. of what was served, by the policy;
  *	4. of what was read ahead, the latest first, as the oldest is needed soonest. It goes before
- *	   3. where somebody still reads what would leave, and has used it since.
+ *	   3. where a reader needs the room and what would leave was used since; under pin, by
+ *	   somebody who still reads it.
  *
  * What was read ahead stays until it is asked for. It is given up where readers miss twice what the
  * pool holds, and ask for none of it.

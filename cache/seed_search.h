@@ -1,5 +1,5 @@
-/* The search of all seeds (order/seeds.h), by several threads where that is wanted: ranges of seeds
- * are dealt out to them. Each gives way as idle_work.h has it.
+/* The search of all seeds (cache/order/seeds.h), by several threads where that is wanted: ranges of
+ * seeds are dealt out to them. Each gives way as idle_work.h has it.
  *
  *	query's thread: seed_search() --+-- threads of its own, which end with it
  *	any other: seed_search_hurry(), `part`, meanwhile

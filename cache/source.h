@@ -6,8 +6,8 @@
 #include "base/reader.h"
 
 /* Called with a list of files: its name, for people, and its files in index order, by first
- * extents, or UINT32_MAX for one without bytes here; both valid during the call only. Returns 0 to
- * go on, or -errno. */
+ * extents, or UINT32_MAX for one without bytes here; both valid during the call only. `classes`:
+ * how many a loader makes of them; 0: not known. Returns 0 to go on, or -errno. */
 typedef int cache_list_fn(void *arg, const char *name, const uint32_t *files, uint32_t count,
 			  uint32_t classes);
 

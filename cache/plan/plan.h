@@ -88,7 +88,7 @@ struct plan;
 int plan_new(const struct plan_params *params, struct plan **ret);
 void plan_free(struct plan *plan); /* NULL is fine */
 
-struct forecast; /* order/forecast.h */
+struct forecast; /* cache/order/forecast.h */
 
 /* From now on the files of the forecast come in its order; no other forecast but a preload reads
  * them ahead. `id` names it. Takes it over, or returns -ENOMEM or -ENOSPC (FORECASTS are followed).

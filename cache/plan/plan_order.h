@@ -1,4 +1,4 @@
-/* Forecast "order": files will be asked for in an order that is known (order/forecast.h). See
+/* Forecast "order": files will be asked for in an order that is known (cache/order/forecast.h). See
  * plan_order.c for what is read, and when. */
 #pragma once
 

@@ -38,7 +38,7 @@ bool daemon_is_from_terminal(const siginfo_t *info);
 /* Passes signals on to a child until it ends. They are blocked, SIGCHLD among them. Returns how it
  * ended, as wait(2) says it. */
 int daemon_lead(pid_t child, const sigset_t *signals);
-/* `said`: what takes the place of stderr; -1: stderr stays as it is. */
+/* `log_fd`: what takes the place of stderr; -1: stderr stays as it is. */
 void daemon_hush(int log_fd);
 void daemon_detach(const struct daemon *daemon);
 void daemon_ready(struct daemon *daemon);

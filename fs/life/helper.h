@@ -20,7 +20,7 @@ struct helper {
 typedef int helper_fn(void *context, char task);
 
 /* Forks, so that no thread may run. The helper sees `context` as it is now, and keeps the
- * descriptor `kept` (-1: none). What can be read from `said` (-1: nothing) goes to the standard
+ * descriptor `kept` (-1: none). What can be read from `log_fd` (-1: nothing) goes to the standard
  * error without control characters; all of it, before helper_release() returns. Returns 0 or
  * -errno. */
 int helper_start(helper_fn *act, void *context, int log_fd, int kept, struct helper *ret);

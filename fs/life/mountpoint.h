@@ -54,14 +54,14 @@ int mountpoint_go_private(struct mountpoint *mountpoint, struct err *err);
 /* The mount is there, made or shared: other processes may look now. */
 void mountpoint_mounted(struct mountpoint *mountpoint);
 /* Before the sandbox and the threads: from now on a helper unmounts, and removes the folder; and
- * passes on what is `said`, as helper_start(). A mount that was handed over needs none. Returns 0
- * or -errno. */
+ * passes on what can be read from `log_fd`, as helper_start(). A mount that was handed over needs
+ * none. Returns 0 or -errno. */
 int mountpoint_delegate(struct mountpoint *mountpoint, int log_fd);
 /* Lets other processes look. Removes the folder if it was created here. */
 void mountpoint_release(struct mountpoint *mountpoint);
 
-/* Uses the mount that is there. Meanwhile, mountpoint_close() of its maker fails. Returns 0 or
- * -errno. */
+/* Uses the mount that is there. Meanwhile, mountpoint_close() of its maker is false. Returns 0
+ * or -errno. */
 int mountpoint_share(struct mountpoint *mountpoint);
 /* Whether no other process shares the mount. If so, none can until mountpoint_unmount(). */
 bool mountpoint_close(struct mountpoint *mountpoint);

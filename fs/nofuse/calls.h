@@ -4,7 +4,7 @@
 
 #include "fs/nofuse/call.h"
 
-/* The numbers of the calls that are answered. Returns how many; `most` is enough. */
+/* The numbers of the calls that are answered. Returns how many. */
 #define CALLS_MAX 100
 size_t calls_listed(uint32_t ret[static CALLS_MAX]);
 

@@ -12,7 +12,7 @@ enum codec {
 	CODEC_GZIP,
 	CODEC_ZSTD = 6,
 	CODEC_SNAPPY_PIECE = 64, /* elements of snappy, without the length in front */
-	CODEC_HOLE = 66		 /* none: bytes as they are, then zeros (made.h) */
+	CODEC_HOLE = 66		 /* none: bytes as they are, then zeros (virtual.h) */
 };
 
 /* Returns 0, -ENOSYS (the library is missing) or -EOPNOTSUPP (another codec); err says it. */

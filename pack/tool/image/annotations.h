@@ -3,7 +3,7 @@
  * No format is known, and no name: a text of any kind is one if it has places and is about images.
  *
  *	places	four numbers in a row, two pairs of numbers in brackets, or two numbers whose names
- *		differ in x and y or the like (named_numbers.h). A name stands in front of its
+ *		differ in x and y or the like. A name stands in front of its
  *		number, or above it in the first lines. Numbers up to 1 are no places: they fit
  *		any size. Nor are those of prose: of lines and strings in which there are not
  *		twice as many numbers as words, unless a line begins with the place

@@ -1,8 +1,8 @@
 /* A command whose work a script does: python/foldfs/tools/. One child becomes the python3 that
  * FOLDFS_PYTHON names, or the one in PATH; another opens each pack, and answers what the script
  * asks by two pipes. This process ends as the script does. A signal ends that by SIGTERM, a later
- * one (work/interrupt.h) at once, with the programs that it has started. tools/pack.py is the other
- * end, and says what there is to ask.
+ * one (pack/tool/work/interrupt.h) at once, with the programs that it has started.
+ * python/foldfs/tools/pack.py is the other end, and says what there is to ask.
  *
  *	script -> struct serve_open                       -> the tree: lines of JSON
  *	script -> struct serve_files, struct serve_file.. -> struct serve_answer and the bytes, of

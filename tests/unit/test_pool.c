@@ -228,6 +228,17 @@ STORY_OF(pins, of_what_was_read_ahead_the_latest_leaves_first,
 	 "gone 1; has 0")
 TEST_AGAIN(pool, of_what_was_read_ahead_the_latest_leaves_first);
 
+/* Which was used since 0 was read. */
+STORY_OF(pins, what_is_read_ahead_never_takes_the_room_of_what_was,
+	 "keep 0 4S ahead; keep 1..3 4S used; keep 4 4S ahead; has 0; gone 1; wasted = 0")
+TEST_AGAIN(pool, what_is_read_ahead_never_takes_the_room_of_what_was);
+
+/* An older use is no reason: lru keeps what was used last, though nobody reads it now. */
+STORY_OF(pool, what_was_served_since_stays_before_what_was_read_ahead,
+	 "keep 0 4S ahead; keep 1..3 4S spent; keep 4 4S used; gone 0; has 1..3; wasted = 4S")
+STORY_OF(pins, what_was_served_leaves_before_what_was_read_ahead,
+	 "keep 0 4S ahead; keep 1..3 4S spent; keep 4 4S used; has 0..2; gone 3; wasted = 0")
+
 STORY_OF(pins, what_is_hoped_for_gives_way_to_what_is_known_to_come,
 	 "keep 0..3 4S ahead; full 4 4S ahead; keep 4..7 4S due; wasted = 16S; due = 16S; "
 	 "full 8 4S ahead; full 8 4S due; keep 8 4S used; due = 12S; ahead = 12S")

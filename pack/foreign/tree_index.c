@@ -1,5 +1,5 @@
 /* From the files of a foreign tree to the sections of its index, whose entries lie as those of a
- * pack: see pack/write/builder_index.c. */
+ * pack: see pack/write/builder_finish.c. */
 #include "base/math.h"
 #include "base/scope.h"
 #include "pack/foreign/tree_internal.h"

@@ -1,4 +1,4 @@
-/* Files of the AWS tools: remote/profile.h, and remote/ini.h below it. */
+/* Files of the AWS tools: remote/profile.h. */
 #define TEST_MAIN
 #include "remote/profile.h"
 #include "tests/unit/aws_home.h"

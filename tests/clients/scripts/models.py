@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """models.py LIBRARY:NAME..: after how many outputs of torch's generator the weights of a model are
-made (torchvision, timm, transformers): the rows of cache/order/models.c.
+made (torchvision, timm, transformers): the rows of cache/order/streams.c.
 
 The outputs are linear in the number of classes; a row is only printed where they are."""
 

@@ -159,7 +159,7 @@ static void scan_work(void *context, unsigned worker, void *pointer)
 		end_ahead(item);
 }
 
-/* Returns how much memory it takes. Without, a thread reads it. */
+/* Returns how many bytes of memory it takes; 0: it is read by the thread that works on it. */
 static size_t begin_ahead(struct batch_scan *scan, struct batch_slot *item)
 {
 	size_t needed = needed_of(&item->batch, &item->start);

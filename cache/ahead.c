@@ -117,13 +117,14 @@ static struct fill *add_run(struct cache *cache, const struct plan_run *run)
 }
 
 /* Until readers are seen to follow nothing usual, a sweep would only take the link from the files
- * that show it. Nor does one go on beside a known order: what that leaves out may be for the ranks
+ * that show it; of a pool that cannot hold all, also the memory that their order needs, so there it
+ * waits longer. Nor does one go on beside a known order: what that leaves out may be for the ranks
  * of other machines. */
 static bool order_expected(const struct cache *cache)
 {
-	bool beginning = cache->served.misses < FIRST_FILES;
+	bool beginning = cache->oracle && cache->served.misses < FIRST_FILES;
 
-	return (beginning && cache->oracle && oracle_thread_expects(cache->oracle)) ||
+	return (beginning && (!cache->holds_all || oracle_thread_expects(cache->oracle))) ||
 	       plan_known_orders(cache->ahead.plan)->count > 0;
 }
 

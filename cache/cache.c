@@ -22,6 +22,7 @@ static int cache_build(struct cache *cache, const struct cache_params *params)
 	hints = reader_hints(cache->reader);
 	cache->remote = hints.remote;
 	cache->shared = hints.shared;
+	cache->holds_all = params->holds_all;
 	cache->served.set = calloc(1, params->source.extents / 8 + 1);
 	if (!cache->served.set)
 		return -ENOMEM;

@@ -38,6 +38,7 @@ struct cache_params {
 	uint64_t residency; /* bytes of what was served that the kernel keeps in place of the pool;
 			     * RESIDENCY_ALL: all of it, and the pool is only the staging area
 			     * before it */
+	bool holds_all;	    /* the budget is enough for all there is */
 	bool preload;	    /* read all there is, as far as it fits */
 	unsigned oracle_cpus; /* that may look for the readers' order; 0: nobody does */
 	enum policy_choice policy;

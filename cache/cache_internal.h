@@ -23,6 +23,7 @@ struct cache {
 	struct reader *reader; /* the source's */
 	bool remote;	       /* its hints, which stay: reads are submitted, */
 	bool shared;	       /* and storage is shared */
+	bool holds_all;	       /* of params */
 	struct work *work;
 	atomic_bool stopping;	      /* what is read ahead is not worth it any more */
 	struct oracle_thread *oracle; /* NULL: nothing is read ahead */

@@ -261,6 +261,13 @@ static uint64_t choose_budget(const struct mount *mount)
 		     all + all / 7 + CACHE_BUDGET_MIN);
 }
 
+static bool pool_holds_all(const struct mount *mount)
+{
+	uint64_t all = content_bytes(mount);
+
+	return all + all / 7 <= mount->memory.budget;
+}
+
 static int make_cache(struct mount *mount, struct err *err)
 {
 	const struct settings *settings = mount->settings;
@@ -277,6 +284,7 @@ static int make_cache(struct mount *mount, struct err *err)
 					    .threads = remote ? FAR_THREADS : IO_THREADS,
 					    .io = (enum reader_io)settings->io,
 					    .residency = mount->memory.residency,
+					    .holds_all = pool_holds_all(mount),
 					    .preload = settings->preload,
 					    .oracle_cpus =
 						    orders ? (unsigned)settings->oracle_cpu : 0,
@@ -543,15 +551,13 @@ void mount_count_file(struct mount *mount)
 void mount_count_folder(struct mount *mount)
 {
 	struct reader_hints hints;
-	uint64_t all;
 
 	if (++mount->listed_folders != WALK || !mount->settings->readahead ||
 	    mount->settings->preload)
 		return;
 	hints = reader_hints(dataset_reader(mount->dataset));
-	all = content_bytes(mount);
-	if (hints.remote && !hints.members && all <= WALK_MOST &&
-	    all + all / 7 <= mount->memory.budget)
+	if (hints.remote && !hints.members && content_bytes(mount) <= WALK_MOST &&
+	    pool_holds_all(mount))
 		cache_preload(mount->cache);
 }
 

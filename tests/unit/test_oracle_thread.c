@@ -216,6 +216,7 @@ TEST_WITH(far, w, readers_of_no_usual_order_find_all_there_soon)
 
 	prepare(w, 1, &params);
 	params.budget = 2 * (uint64_t)FILES * SLOT_BYTES;
+	params.holds_all = true;
 	start_with(w, &params);
 	load(&loader, LARGE);
 	read = read_some(w, &loader, 64);
@@ -226,6 +227,22 @@ TEST_WITH(far, w, readers_of_no_usual_order_find_all_there_soon)
 	assert_true(stats_of(w).misses <= read);
 	assert_true(read < FILES / 2);
 	assert_int_equal(locked, 0);
+}
+
+/* Its order may still be found, and would have no memory to be read ahead in. */
+TEST_WITH(far, w, where_not_all_fits_more_is_waited_for)
+{
+	const struct timespec while_ns = {.tv_nsec = 500000000};
+	struct cache_params params;
+	struct loader loader;
+
+	prepare(w, 1, &params);
+	start_with(w, &params);
+	load(&loader, LARGE);
+	read_some(w, &loader, 64);
+	nanosleep(&while_ns, NULL);
+	read_some(w, &loader, 64);
+	assert_int_equal(stats_of(w).prefetch_issued, 0);
 }
 
 /* Who waits for a time of day waits an hour longer then. */

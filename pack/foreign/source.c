@@ -218,7 +218,9 @@ bool foreign_beside_is(struct foreign_source *source, const char *lines)
 		uint64_t before, now;
 		int r;
 
-		if (sscanf(at, "\nbeside=%63s %" SCNx64, end, &before) != 2)
+		/* Of a folder, none was read. */
+		if (!source->settings->open ||
+		    sscanf(at, "\nbeside=%63s %" SCNx64, end, &before) != 2)
 			return false;
 		r = read_beside(source, end, &text, &now, NULL);
 		same = (r == 0 || r == -ENOENT) && before == now;

@@ -11,6 +11,7 @@ import pytest
 
 import foldfs
 import trees
+from fields import Fields
 from foldfs import FOLDFS, FOLDPACK, MIB, is_root, run
 from gate import Gate
 
@@ -176,6 +177,16 @@ def test_a_damaged_listing_is_made_anew(folder, point):
     listing.write_bytes(whole[:-100])
     with foldfs.mounted(folder, point) as mount:
         run("diff", "-r", folder, mount)
+
+
+def test_a_listing_that_names_a_file_beside_the_folder_is_made_anew(folder):
+    run(FOLDPACK, "list", folder)
+    fields = Fields(listing_of(folder))
+    fields.data = fields.data.replace(b"format=folder", b"beside=x 0000")
+    fields.seal()
+    listing_of(folder).write_bytes(fields.data)
+    assert "a/00" in run(FOLDPACK, "list", folder).out
+    assert b"format=folder" in listing_of(folder).read_bytes()
 
 
 def test_it_is_kept_elsewhere_where_the_folder_above_takes_none(folder, home, mount):

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <xxhash.h>
 
 #define WORDS	     64
 #define COMMAS	     7	 /* in braces: at most 128 names; a digit counts as two of them */
@@ -44,6 +45,17 @@ static void name_packs(const struct settings *settings)
 	}
 	if (names_check_sets(&names, &err) < 0)
 		must(err.text[0]);
+	err.text[0] = '\0';
+	if (names_check_mixed(&names, &err) < 0)
+		must(err.text[0]);
+}
+
+static void use_given(void *context, const char *name, const char *value)
+{
+	(void)context;
+	must(name[0]);
+	if (value)
+		(void)XXH3_64bits(value, strlen(value));
 }
 
 /* What is said of a size can be read. */
@@ -80,6 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		name_packs(&settings);
 		use_size(settings.pool);
 		(void)settings_are_handed_over(&settings);
+		settings_given(&settings, use_given, NULL);
 	}
 	return 0;
 }

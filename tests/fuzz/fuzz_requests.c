@@ -43,6 +43,7 @@ static const struct {
 	{FUSE_FORGET, 0},
 	{FUSE_BATCH_FORGET, 0},
 	{FUSE_INTERRUPT, 0},
+	{FUSE_LISTXATTR, 0},
 	{FUSE_WRITE, 0}, /* and whatever else a read-only filesystem has not */
 };
 
@@ -145,6 +146,22 @@ static uint64_t inode_of_kind(unsigned from, enum format_kind kind)
 	abort();
 }
 
+/* Without a kernel (fs/nofuse), the tree says which path leads to an entry, and of who asks only
+ * the process is known: that may do what its user may. */
+static void must_be_found(uint32_t entry, int access)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	const struct tree *tree = &fuzz.mount->tree;
+	struct tree_user process = {.pid = getpid()};
+	struct tree_user user = {
+		.pid = getpid(), .known = true, .uid = geteuid(), .gid = getegid()};
+	uint32_t found;
+
+	must(tree_path(tree, entry, &path) == 0);
+	must(tree_find(tree, path.data, path.len, &found) == 0 && found == entry);
+	must(tree_access(tree, entry, access, &process) == tree_access(tree, entry, access, &user));
+}
+
 /* What the kernel promises of the arguments, and what is expected of the reply. Returns how long
  * they are. */
 static size_t complete(enum fuse_opcode opcode, void *args, size_t len)
@@ -239,6 +256,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		uint64_t ino = inode_of_kind(data[at + 1], requests[which].kind);
 		size_t len = min(4u * data[at + 2], size - at - 3);
 
+		must_be_found(tree_entry(&fuzz.mount->tree, ino), data[at + 1] & (R_OK | X_OK));
 		if (requests[which].opcode != FUSE_INTERRUPT)
 			wait_for_answer();
 		memset(args, 0, ARGUMENTS);

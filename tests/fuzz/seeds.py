@@ -419,7 +419,8 @@ def requests():
             request(7, 2), request(8, 0, b"\5"), request(9, 0, bytes(8) + b"user.foldfs.stats"),
             request(9, 0, b"\xff\xff\0\0" + bytes(4) + b"user.foldfs.stats"),
             request(10, 0, order), request(10, 4, terminal),
-            request(11, 0), request(12, 2), request(13, 2, bytes(24)), request(15, 1)])
+            request(11, 0), request(12, 2), request(13, 2, bytes(24)),
+            request(15, 0, bytes(8)), request(15, 3, b"\xff\xff" + bytes(6)), request(16, 1)])
 
 
 def journals():

@@ -438,13 +438,19 @@ def journals():
 
 
 def published(foldpack):
-    """As fuzz_published.c has them: the length of a tar, the tar, its index."""
+    """As fuzz_published.c has them: the length of a tar, the tar, its index; or 0, and the
+    listing of a folder."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.tar"
         for data in tar(tarfile.USTAR_FORMAT), made(archives.TARS["hard links"]):
             path.write_bytes(data)
             subprocess.run([foldpack, "index", "-q", path], check=True)
             yield struct.pack("<H", len(data)) + data + Path(f"{path}.foldfs-index").read_bytes()
+        make_tree(Path(folder) / "in/x.tar")
+        subprocess.run([foldpack, "list", "-q", f"{folder}/in/x.tar"], check=True,
+                       stdout=subprocess.DEVNULL)
+        listing = Path(folder) / "in/.x.tar.foldfs-index"
+        yield b"\0\0" + listing.read_bytes()
 
 
 def all_seeds(foldpack):

@@ -106,6 +106,61 @@ def test_shards_of_tiny_files_are_no_larger_and_half_full(size, place):
     assert all(pack.stat().st_size >= 0.8 * MIB for pack in packs[:-1])
 
 
+# What else takes room in a pack, and how leaves of LMDB come to be nearly empty.
+
+
+def files_of(tree, size, names):
+    tree.mkdir(parents=True, exist_ok=True)
+    for number, name in enumerate(names):
+        (tree / name).write_bytes(number.to_bytes(4, "big") + bytes(size - 4))
+
+
+def backwards(tree):
+    names = [f"{number:04}" for number in range(1500)]
+    files_of(tree, 1400, names)
+    (tree.parent / "list").write_text("".join(f"{name}\n" for name in reversed(names)))
+    return f"--order=list:{tree.parent}/list"
+
+
+def long_names(tree):
+    files_of(tree / (85 * "\u65e5"), 1540, (f"{number:04}" + 236 * "a" for number in range(3000)))
+
+
+def deep_folders(tree):
+    for number in range(30):
+        folder = tree / f"{number:02}" / "/".join(900 * "a")
+        folder.mkdir(parents=True)
+        (folder / "a").touch()
+
+
+def empty_folders(tree):
+    for number in range(10000):
+        (tree / f"{number:040}").mkdir(parents=True)
+    files_of(tree, 300, (f"{number}.png" for number in range(3000)))
+
+
+def symbolic_links(tree):
+    files_of(tree, 10, (f"{number:03}" for number in range(300)))
+    for number in range(15000):
+        (tree / f"{number % 300:03}-{number}").symlink_to("a" * 100)
+
+
+def hard_links(tree):
+    files_of(tree, 10, (f"{number:03}" for number in range(100)))
+    for number in range(10000):
+        os.link(tree / f"{number % 100:03}", tree / f"{number}-a")
+
+
+@pytest.mark.parametrize("make, size", [
+    (backwards, 1), (long_names, 6), (deep_folders, 1), (empty_folders, 1), (symbolic_links, 1),
+    (hard_links, 1)])
+def test_no_shard_is_larger_whatever_is_in_the_folder(make, size, place):
+    option = make(place / "tree")
+    packs = shards(place / "tree", place / "x.lmdb", f"{size}M", *([option] if option else []))
+    assert len(packs) > 1
+    assert max(pack.stat().st_size for pack in packs) <= size * MIB
+
+
 def test_a_file_that_is_larger_has_a_shard_of_its_own(place, point):
     (place / "tree").mkdir()
     for name, size in ("a", 100), ("b", 3 * MIB), ("c", 100):

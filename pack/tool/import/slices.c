@@ -1,12 +1,15 @@
 #include "pack/tool/import/slices.h"
 
+#include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include <string.h>
 #include <xxhash.h>
 
 #define PAGE	   4096
-#define NODE_BYTES 128	       /* most that a file takes besides its value and path */
+#define LEAF_BYTES (PAGE - 16)
+#define NODE_MOST  2038	       /* of a record in a leaf; longer ones have pages of their own */
+#define ROW_BYTES  48	       /* most that an entry takes in the index besides its name */
 #define PACK_BYTES (256 * KIB) /* of a pack besides its files: meta pages, the superblock */
 #define NO_SLICE   UINT32_MAX
 
@@ -86,37 +89,90 @@ static void cut_into_parts(struct slices *slices, uint32_t parts)
 	slices->count = parts;
 }
 
-/* The most that a file takes of its pack: its pages, and its share of leaves, which are at least
- * half full: with its key, or also with its value; and its name and numbers in the index. */
-static uint64_t cost_of(uint64_t size, size_t path_len)
+/* The most that the record of a file takes: pages of its own, and its share of leaves. `sorted`:
+ * each record comes behind all others. Then two leaves are more than one leaf full. Else one that
+ * has room for n of a size keeps n / 2 when it is split, of three perhaps one beside which a larger
+ * one was. */
+static uint64_t record_bytes(uint64_t size, size_t path_len, bool sorted)
 {
-	uint64_t value = size <= PAGE / 2 ? 2 * size : pages_of(size) * PAGE;
+	uint64_t key = min(path_len, FORMAT_KEY_MAX), node = 8 + key + size, pages = 0;
 
-	return value + 3 * path_len + 8 * format_extents(size) +
-	       NODE_BYTES * (1 + format_parts(size));
+	if (node > NODE_MOST) {
+		pages = pages_of(size) + 2 * format_parts(size);
+		node += 8 - size;
+	}
+	node += 2 + node % 2; /* and where it is */
+	return pages * PAGE + (sorted && path_len <= FORMAT_KEY_MAX
+				       ? 2 * node
+				       : (PAGE + 4 * key) / (LEAF_BYTES / node / 2));
 }
 
-static int cut_slices(struct slices *slices, uint64_t most, struct err *err)
+/* Of an entry and the folders above it. */
+static uint64_t rows_bytes(const struct slices *slices, uint32_t id)
+{
+	uint64_t rows = 0;
+
+	for (; id != PACK_ROOT; id = builder_parent(slices->entries, id))
+		rows += ROW_BYTES;
+	return rows;
+}
+
+static bool is_empty_folder(const struct slices *slices, uint32_t id)
+{
+	return builder_kind(slices->entries, id) == FORMAT_DIRECTORY &&
+	       (id + 1 == slices->counts.entries || builder_parent(slices->entries, id + 1) != id);
+}
+
+/* Finds the most that each file takes of its pack, with the links that go with it; of the root:
+ * what goes into the first pack. The record of a hard link comes last, and may split a leaf. */
+static int find_costs(const struct slices *slices, bool sorted, uint64_t *costs)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
-	uint64_t taken = PACK_BYTES;
-	uint32_t slice = 0;
+	uint32_t before = PACK_ROOT;
+	int r = 0;
 
+	for (uint32_t id = 1; r == 0 && id < slices->counts.entries; id++) {
+		struct pack_entry entry = builder_entry(slices->entries, id);
+		uint64_t cost;
+
+		r = builder_path(slices->entries, id, &path);
+		cost = rows_bytes(slices, id) + path.len;
+		if (entry.kind == FORMAT_FILE) {
+			before = id;
+			costs[id] += cost + record_bytes(entry.size, path.len, sorted) +
+				     8 * format_extents(entry.size);
+		} else if (entry.kind == FORMAT_SYMLINK) {
+			costs[before] += cost + entry.target_len;
+		} else if (entry.kind == FORMAT_HARDLINK && r == 0) {
+			r = builder_path(slices->entries, entry.link_to, &path);
+			costs[entry.link_to] += cost + PAGE + 3 * path.len;
+		} else if (is_empty_folder(slices, id)) {
+			costs[PACK_ROOT] += cost;
+		}
+	}
+	return r;
+}
+
+static int cut_slices(struct slices *slices, uint64_t most, bool sorted, struct err *err)
+{
+	SCOPE_FREE uint64_t *costs = calloc(slices->counts.entries, sizeof(*costs));
+	uint64_t taken;
+	uint32_t slice = 0;
+	int r = costs ? find_costs(slices, sorted, costs) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	taken = min(PACK_BYTES + costs[PACK_ROOT], most);
 	for (uint64_t i = 0; i < slices->counts.files; i++) {
 		uint32_t id = slices->files[i];
-		uint64_t cost;
-		int r = builder_path(slices->entries, id, &path);
 
-		if (r < 0)
-			return r;
-		cost = cost_of(slice_file_size(slices, id), path.len);
-		if (i && cost > most - taken) {
+		if (i && costs[id] > most - taken) {
 			taken = PACK_BYTES;
 			slice++;
 		}
 		if (slice == SLICES_MOST)
 			return err_set(err, -E2BIG, "more than %u packs", SLICES_MOST);
-		taken = cost < most - taken ? taken + cost : most;
+		taken += min(costs[id], most - taken);
 		slices->of[id] = slice;
 	}
 	slices->count = slice + 1;
@@ -184,7 +240,7 @@ int slices_new(const struct scan_params *scan, const struct order *order,
 	if (r == 0 && how->parts)
 		cut_into_parts(slices, how->parts);
 	else if (r == 0)
-		r = cut_slices(slices, how->size, err);
+		r = cut_slices(slices, how->size, order->kind == ORDER_PATH, err);
 	if (r == 0) {
 		place_links(slices);
 		r = add_up_costs(slices, how->seed);

@@ -126,6 +126,13 @@ def long_names(tree):
     files_of(tree / (85 * "\u65e5"), 1540, (f"{number:04}" + 236 * "a" for number in range(3000)))
 
 
+def long_paths_of_equal_files(tree):
+    (tree / "/".join(9 * ["a" * 200])).mkdir(parents=True)
+    for name in ("/".join(9 * ["a" * 200]) + "/a", *(f"b{number}" for number in range(1500))):
+        (tree / name).write_bytes(bytes(520))
+    return "--dedup"
+
+
 def deep_folders(tree):
     for number in range(30):
         folder = tree / f"{number:02}" / "/".join(900 * "a")
@@ -152,8 +159,8 @@ def hard_links(tree):
 
 
 @pytest.mark.parametrize("make, size", [
-    (backwards, 1), (long_names, 6), (deep_folders, 1), (empty_folders, 1), (symbolic_links, 1),
-    (hard_links, 1)])
+    (backwards, 1), (long_names, 6), (long_paths_of_equal_files, 1), (deep_folders, 1),
+    (empty_folders, 1), (symbolic_links, 1), (hard_links, 1)])
 def test_no_shard_is_larger_whatever_is_in_the_folder(make, size, place):
     option = make(place / "tree")
     packs = shards(place / "tree", place / "x.lmdb", f"{size}M", *([option] if option else []))

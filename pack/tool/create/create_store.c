@@ -20,6 +20,7 @@
 
 /* Bytes. A reference takes the path of the other file and 13 bytes. */
 #define DEDUP_LEAST 513
+#define REFERENCE   (sizeof(FORMAT_LINK_MAGIC) - 1)
 
 /* Whether the bytes of a file are looked for among those of others. */
 static bool is_deduped(const struct create *create, const struct create_item *item)
@@ -377,24 +378,31 @@ static int read_memory(void *context, void *buf, size_t len)
 	return 0;
 }
 
-/* Stores the bytes of a file, or refers to those of an earlier one that has the same. */
+/* Stores the bytes of a file, or refers to those of an earlier one that has the same, unless that
+ * takes more. */
 static int store_read(struct create *create, struct create_item *item, struct err *err)
 {
 	const char *at = item->file.bytes.data;
 	const struct builder_source source = {
 		.read = read_memory, .context = &at, .size = item->file.bytes.len};
-	bool deduped = is_deduped(create, item);
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	bool deduped = is_deduped(create, item), known;
 	uint32_t first;
 	int r = deduped ? entry_table_find_bytes(&create->stored, create->builder, item->hash,
 						 item->file.bytes.data, item->file.bytes.len,
 						 &first)
 			: -ENOENT;
 
-	if (r == 0)
+	known = r == 0;
+	if (known)
+		r = builder_path(create->builder, first, &path);
+	if (r == 0 && REFERENCE + path.len <= item->file.bytes.len)
 		return builder_alias(create->builder, item->file.id, first, err);
-	if (r == -ENOENT)
+	if (r == 0 || r == -ENOENT)
 		r = builder_store(create->builder, item->file.id, &source, err);
-	return r < 0 || !deduped ? r : number_table_add(&create->stored, item->hash, item->file.id);
+	return r < 0 || known || !deduped
+		       ? r
+		       : number_table_add(&create->stored, item->hash, item->file.id);
 }
 
 static int drop_item(struct create *create, const struct create_item *item)

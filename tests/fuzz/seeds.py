@@ -392,11 +392,14 @@ def options():
                   ["-fq", "--select", "a/*", "--select=b", "--threads", "3", "x", "/m"],
                   ["--plo=3"], ["--help"], ["--version"], ["--verify=of", "x", "/m"],
                   ["/tmp", "/proc/self/status"], ["/tmp", "x", "/m"], ["x", "/dev/fd/3"],
+                  ["--mkdir", "a{1..3}", "b", "/m"],
+                  ["--no-fuse", "-o", "context=x", "x", "/m", "--", "ls"],
                   *[[*words.split(), "x", "/m"] for words in (
                       "--pool=1", "--threads=65", "--oracle-cpu=0", "--oracle-cpu=2000",
                       "--order=x --readahead=0", "--cache-dir=x --verify=off", "--prefetch",
                       "--umask=7777", "--uid=4294967295", "--timeout=4294967295", "-q=1",
-                      "--pool=2000B", "--pool=16E", "-o umask=999999999999999999999999")]):
+                      "--pool=2000B", "--pool=16E", "--pool=1.5G", "-o ro=vfs,user", "-o bind",
+                      "-o umask=999999999999999999999999")]):
         yield "\0".join(words).encode()
 
 

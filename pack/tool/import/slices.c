@@ -66,6 +66,22 @@ static uint64_t slice_file_size(const struct slices *slices, uint32_t id)
 
 /* --- where the cuts are ----------------------------------------------------------------------- */
 
+/* The file that an entry goes with: itself; of a hard link its file; of a symbolic link the file
+ * before it, which *before keeps from one entry to the next. PACK_ROOT: a folder, or a link before
+ * all files. */
+static uint32_t file_with(const struct slices *slices, uint32_t id, uint32_t *before)
+{
+	enum format_kind kind = builder_kind(slices->entries, id);
+
+	if (kind == FORMAT_DIRECTORY)
+		return PACK_ROOT;
+	if (kind == FORMAT_HARDLINK)
+		return builder_file(slices->entries, id);
+	if (kind != FORMAT_SYMLINK)
+		*before = id;
+	return *before;
+}
+
 /* Pages that a file takes. An empty one counts too, so that parts get their share of those. */
 static uint64_t pages_of(uint64_t size)
 {
@@ -133,22 +149,22 @@ static int find_costs(const struct slices *slices, bool sorted, uint64_t *costs)
 
 	for (uint32_t id = 1; r == 0 && id < slices->counts.entries; id++) {
 		struct pack_entry entry = builder_entry(slices->entries, id);
+		uint32_t file = file_with(slices, id, &before);
 		uint64_t cost;
 
 		r = builder_path(slices->entries, id, &path);
 		cost = rows_bytes(slices, id) + path.len;
-		if (entry.kind == FORMAT_FILE) {
-			before = id;
-			costs[id] += cost + record_bytes(entry.size, path.len, sorted) +
-				     8 * format_extents(entry.size);
-		} else if (entry.kind == FORMAT_SYMLINK) {
-			costs[before] += cost + entry.target_len;
-		} else if (entry.kind == FORMAT_HARDLINK && r == 0) {
-			r = builder_path(slices->entries, entry.link_to, &path);
-			costs[entry.link_to] += cost + PAGE + 3 * path.len;
-		} else if (is_empty_folder(slices, id)) {
-			costs[PACK_ROOT] += cost;
-		}
+		if (entry.kind == FORMAT_FILE)
+			cost += record_bytes(entry.size, path.len, sorted) +
+				8 * format_extents(entry.size);
+		else if (entry.kind == FORMAT_SYMLINK)
+			cost += entry.target_len;
+		else if (entry.kind == FORMAT_HARDLINK && r == 0) {
+			r = builder_path(slices->entries, file, &path);
+			cost += PAGE + 3 * path.len;
+		} else if (!is_empty_folder(slices, id))
+			continue;
+		costs[file] += cost;
 	}
 	return r;
 }
@@ -179,22 +195,17 @@ static int cut_slices(struct slices *slices, uint64_t most, bool sorted, struct 
 	return 0;
 }
 
-/* Hard links go with their file, symbolic links with the file before them. */
 static void place_links(struct slices *slices)
 {
-	uint32_t before = 0;
+	uint32_t before = PACK_ROOT;
 
 	for (uint32_t id = 0; id < slices->counts.entries; id++) {
-		enum format_kind kind = builder_kind(slices->entries, id);
+		uint32_t file = file_with(slices, id, &before);
 
-		if (kind == FORMAT_DIRECTORY)
+		if (builder_kind(slices->entries, id) == FORMAT_DIRECTORY)
 			slices->of[id] = NO_SLICE;
-		else if (kind == FORMAT_HARDLINK)
-			slices->of[id] = slices->of[builder_file(slices->entries, id)];
-		else if (kind == FORMAT_SYMLINK)
-			slices->of[id] = before;
 		else
-			before = slices->of[id];
+			slices->of[id] = file == PACK_ROOT ? 0 : slices->of[file];
 	}
 }
 
